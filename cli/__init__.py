@@ -1,0 +1,1 @@
+"""The interlock command."""

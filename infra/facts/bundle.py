@@ -1,0 +1,145 @@
+"""Facts of a whole set of documents: workloads and what stands around them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from interlock.infra.facts.fact import Fact
+from interlock.infra.facts.workload import Origin, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A Service."""
+
+    origin: Origin
+    selector: Mapping[str, str] = field(default_factory=dict)
+    ports: tuple[tuple[Fact[int], Fact[str]], ...] = ()
+    """(port, targetPort as text) pairs."""
+    type: Fact[str] = Fact()
+    headless: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An Ingress, HTTPRoute, VirtualService or similar: one backend with its timeout."""
+
+    origin: Origin
+    backend: Fact[str] = Fact()
+    """Name of the Service it leads to."""
+    backend_port: Fact[str] = Fact()
+    controller: Fact[str] = Fact()
+    """Ingress class or gateway class: nginx, alb, traefik, envoy, istio, ..."""
+    read_timeout: Fact[float] = Fact()
+    """Seconds until a silent or long answer is cut; 0 = never."""
+    paths: tuple[str, ...] = ()
+    """Path prefixes it exposes."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Autoscaler:
+    """A HorizontalPodAutoscaler or ScaledObject."""
+
+    origin: Origin
+    target_kind: Fact[str] = Fact()
+    target: Fact[str] = Fact()
+    min_replicas: Fact[int] = Fact()
+    max_replicas: Fact[int] = Fact()
+    metrics: tuple[tuple[str, Fact[str], str], ...] = ()
+    """(source: Resource, Pods, External, prometheus, ...; metric name or query; path) triples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A PodDisruptionBudget."""
+
+    origin: Origin
+    selector: Mapping[str, str] = field(default_factory=dict)
+    min_available: Fact[str] = Fact()
+    max_unavailable: Fact[str] = Fact()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A PersistentVolumeClaim."""
+
+    origin: Origin
+    access_modes: Fact[tuple[str, ...]] = Fact()
+    storage_class: Fact[str] = Fact()
+    size: Fact[int] = Fact()
+    """Bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretObject:
+    """A Secret or ConfigMap in the documents: which keys it has and which values look like credentials."""
+
+    origin: Origin
+    data: Mapping[str, Fact[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A ResourceQuota: resource name to its hard limit as text."""
+
+    origin: Origin
+    hard: Mapping[str, Fact[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Nodes of one GPU kind: from our config, a Karpenter NodePool or node objects."""
+
+    origin: Origin
+    name: str
+    gpu: Fact[str] = Fact()
+    """GPU name as in the catalog (``h100-80gb-sxm``)."""
+    resource: str = "nvidia.com/gpu"
+    gpus_per_node: Fact[int] = Fact()
+    """Advertised units of ``resource`` on one node (cards x shares)."""
+    nodes: Fact[int] = Fact()
+    shares: Fact[int] = Fact()
+    """Units of ``resource`` per card: 1 = exclusive."""
+    sharing: Fact[str] = Fact()
+    """exclusive, time-slicing, mps or mig."""
+    cpu: Fact[float] = Fact()
+    """Allocatable cores of one node."""
+    memory: Fact[int] = Fact()
+    """Allocatable bytes of one node."""
+    nvlink: Fact[bool] = Fact()
+    labels: Mapping[str, Fact[str]] = field(default_factory=dict)
+    taints: tuple[str, ...] = ()
+    limits: Mapping[str, Fact[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NotJudged:
+    """A file or document that was not judged, and why."""
+
+    origin: Origin
+    why: str
+    code: str = "CHECK-000"
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """All facts of one judgement. Whole-set rules read across the tuples."""
+
+    workloads: tuple[Workload, ...] = ()
+    services: tuple[Service, ...] = ()
+    routes: tuple[Route, ...] = ()
+    autoscalers: tuple[Autoscaler, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    secrets: tuple[SecretObject, ...] = ()
+    quotas: tuple[Quota, ...] = ()
+    pools: tuple[Pool, ...] = ()
+    not_judged: tuple[NotJudged, ...] = ()
+    closed: bool = False
+    """True when the set is the whole deployment (our plan, a stack preview): an absent PDB or Service is then really absent."""
+
+    def pool(self, workload: Workload) -> Pool | None:
+        """The pool a workload is meant for, when it is known."""
+        if not workload.pool.known:
+            return None
+        return next((pool for pool in self.pools if pool.name == workload.pool.value), None)

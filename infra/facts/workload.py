@@ -1,0 +1,246 @@
+"""Facts of one workload: an engine, its containers and pods, and how they are replaced."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from interlock.infra.facts.fact import Fact, absent, unknown
+
+FACTS_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a workload was read from."""
+
+    kind: str = ""
+    """Kubernetes kind (``Deployment``, ``LeaderWorkerSet``, ``RayService``) or ``Server`` for our own config."""
+    name: str = ""
+    namespace: str = ""
+    file: str = ""
+    document: int = 0
+    """Index in the file, from 0."""
+    path: str = ""
+    """Path of the object inside the document; empty for the whole document."""
+    form: str = ""
+    """The recognition form: ``plan``, ``container``, ``shell``, ``ray-serve``, ``lws``, ``kserve``, ``chart-values``, ..."""
+    ours: bool = False
+    """Read from our own plan, where some rules are stricter."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Annotations of the object (waivers stand here)."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One engine argument as written."""
+
+    name: str
+    """Canonical name in vLLM's own spelling with dashes and no leading ones: ``tensor-parallel-size``."""
+    value: Fact[str]
+    """Its value as text; ``"true"`` for a bare switch, ``"false"`` for ``--no-...``."""
+    raw: str = ""
+    """The text as written (``-tp``, ``--tensor_parallel_size=2``)."""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ArgProblem:
+    """Argument text that the engine's parser cannot take, or that does not do what it seems to."""
+
+    kind: str
+    """Fault kind: ``broken-arg``, ``entrypoint-replaced``, ``dup-flag``, ..."""
+    text: str
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One recognised engine process group."""
+
+    name: str = "vllm"
+    """``vllm``; other engines (sglang, tgi, ollama, ...) are named and skipped."""
+    container: str = ""
+    """The container it runs in; empty for operator forms without one."""
+    version: Fact[str] = Fact()
+    """vLLM version from the image tag or a field."""
+    model: Fact[str] = Fact()
+    """Model id or path as given."""
+    entrypoint: str = ""
+    """``serve``, ``module`` (``python -m``), ``image`` (the image's own), ``shell``, ``operator``."""
+    tensor_parallel: Fact[int] = Fact()
+    pipeline_parallel: Fact[int] = Fact()
+    data_parallel: Fact[int] = Fact()
+    data_parallel_local: Fact[int] = Fact()
+    prefill_context_parallel: Fact[int] = Fact()
+    port: Fact[int] = Fact()
+    flags: tuple[Flag, ...] = ()
+    """All arguments in order, also those with fields of their own above."""
+    env: Mapping[str, Fact[str]] = field(default_factory=dict)
+    """Environment of the engine's container."""
+    problems: tuple[ArgProblem, ...] = ()
+    complete: bool = True
+    """False when part of the command line cannot be read (a script in the image, a template): absent flags are then unknown."""
+    attention_heads: Fact[int] = Fact()
+    kv_heads: Fact[int] = Fact()
+    weight_bytes: Fact[int] = Fact()
+    """Bytes of the whole checkpoint at the stated quantization, from the catalog or the config."""
+    load_seconds: Fact[float] = Fact()
+    """Predicted time from container start to ready, high estimate."""
+
+    def flag(self, name: str) -> Fact[str]:
+        """The value of the last ``--name``; absent when it is not given, unknown when the command line cannot be read whole."""
+        for given in reversed(self.flags):
+            if given.name == name:
+                return given.value
+        return absent() if self.complete else unknown(why="part of the command line cannot be read")
+
+
+class Role(StrEnum):
+    """What a container is for."""
+
+    ENGINE = "engine"
+    SIDECAR = "sidecar"
+    INIT = "init"
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One probe; absent fields take Kubernetes' defaults (period 10, failureThreshold 3, initialDelay 0, timeout 1)."""
+
+    kind: str
+    """``startup``, ``readiness`` or ``liveness``."""
+    path: str = ""
+    http_path: Fact[str] = Fact()
+    port: Fact[str] = Fact()
+    """Number or port name as text."""
+    initial_delay: Fact[float] = Fact()
+    period: Fact[float] = Fact()
+    failure_threshold: Fact[int] = Fact()
+    timeout: Fact[float] = Fact()
+    grace_period: Fact[float] = Fact()
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A volume mounted into a container."""
+
+    volume: str
+    mount_path: str
+    read_only: bool = False
+    sub_path: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A pod volume. ``kind`` is the source's field name: emptyDir, persistentVolumeClaim, hostPath, configMap, secret, image, csi, ..."""
+
+    name: str
+    kind: str
+    path: str = ""
+    claim: str = ""
+    medium: str = ""
+    size_limit: Fact[int] = Fact()
+    """Bytes."""
+    host_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container of a pod."""
+
+    name: str
+    role: Role = Role.SIDECAR
+    path: str = ""
+    image: Fact[str] = Fact()
+    command: Fact[tuple[str, ...]] = Fact()
+    args: Fact[tuple[str, ...]] = Fact()
+    requests: Mapping[str, Fact[str]] = field(default_factory=dict)
+    """Resource name to quantity as text."""
+    limits: Mapping[str, Fact[str]] = field(default_factory=dict)
+    claims: tuple[str, ...] = ()
+    """DRA resource claims used."""
+    env: Mapping[str, Fact[str]] = field(default_factory=dict)
+    """Plain values known; valueFrom and expansions unknown with the reason."""
+    env_from: bool = False
+    env_sources: Mapping[str, str] = field(default_factory=dict)
+    """Env name to source: ``secretKeyRef:NAME/KEY``, ``configMapKeyRef:...``, ``fieldRef:...``."""
+    probes: Mapping[str, Probe] = field(default_factory=dict)
+    """By kind."""
+    ports: Mapping[str, int] = field(default_factory=dict)
+    """Port name (or ``"#<i>"`` without one) to container port."""
+    mounts: tuple[Mount, ...] = ()
+    pre_stop: Fact[float] = Fact()
+    """Seconds that preStop waits; unknown when it is a command that cannot be read."""
+    security: Mapping[str, Fact[str]] = field(default_factory=dict)
+    """securityContext fields as text: privileged, readOnlyRootFilesystem, runAsUser, ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """One pod template of a replica."""
+
+    path: str = ""
+    role: str = ""
+    """Empty for one-pod replicas; ``leader``, ``worker``, ``head``, ... otherwise."""
+    count: Fact[int] = Fact()
+    """Pods of this template in one replica (absent = 1)."""
+    containers: tuple[Container, ...] = ()
+    """Engines, sidecars and init containers."""
+    volumes: tuple[Volume, ...] = ()
+    node_selector: Mapping[str, Fact[str]] = field(default_factory=dict)
+    affinity: bool = False
+    """A node affinity or topology constraint is stated."""
+    tolerations: tuple[str, ...] = ()
+    """Tolerated taint keys; ``*`` tolerates all."""
+    host_ipc: bool = False
+    host_network: bool = False
+    service_links: Fact[bool] = Fact()
+    """enableServiceLinks; absent means true."""
+    grace_period: Fact[float] = Fact()
+    """terminationGracePeriodSeconds; absent means 30."""
+    runtime_class: Fact[str] = Fact()
+    priority_class: Fact[str] = Fact()
+    service_account_token: Fact[bool] = Fact()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    def engines(self) -> tuple[Container, ...]:
+        """The containers that run an engine."""
+        return tuple(container for container in self.containers if container.role is Role.ENGINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """How pods are replaced."""
+
+    strategy: Fact[str] = Fact()
+    """RollingUpdate or Recreate; absent means the kind's default."""
+    max_surge: Fact[str] = Fact()
+    """Number or percentage as text; absent means 25%."""
+    max_unavailable: Fact[str] = Fact()
+    progress_deadline: Fact[float] = Fact()
+    """Seconds; absent means 600."""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Everything rules may ask about one workload."""
+
+    origin: Origin
+    engine: Engine = Engine()
+    vendor: Fact[str] = Fact()
+    """nvidia, amd, tpu, gaudi, neuron, ascend, xpu, cpu."""
+    replicas: Fact[int] = Fact()
+    pods: tuple[Pod, ...] = ()
+    rollout: Rollout = Rollout()
+    selector: Mapping[str, str] = field(default_factory=dict)
+    pool: Fact[str] = Fact()
+    """Name of the node pool it is meant for, when one is known."""
+    operator_adds: frozenset[str] = frozenset()
+    """What an operator adds by itself: ``probes``, ``shm``, ``gpus``, ``service-links-off``, ``ports``."""
+    paths: Mapping[str, str] = field(default_factory=dict)
+    """Where to point when a fact is absent: field name to the path it would stand at."""
+    facts_version: int = FACTS_VERSION

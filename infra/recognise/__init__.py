@@ -1,0 +1,1 @@
+"""Manifests, Pulumi properties and plans -> workload facts, one module per form."""

@@ -1,0 +1,134 @@
+"""Findings and waivers: what a rule says, in one shape for the plan, the program, the policy pack and the checker."""
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from pydantic import BaseModel, ConfigDict, Field
+
+FINDING_VERSION = 1
+
+
+class Severity(StrEnum):
+    """How bad: an error stops a deployment, a warning is shown, an info tells what could not be decided."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 for info, 1 for warning, 2 for error."""
+        return ("info", "warning", "error").index(self.value)
+
+
+class Subject(BaseModel):
+    """The object a finding is about."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str = ""
+    """Kubernetes kind, or ``Server`` / ``Pool`` for our own config."""
+    name: str = ""
+    """Its name."""
+    namespace: str = ""
+    """Its namespace; empty when not stated."""
+    file: str = ""
+    """File or stack it was read from."""
+    document: int = 0
+    """Index of the document in the file, from 0."""
+
+
+class Waiver(BaseModel):
+    """A finding accepted by a person, with the reason and the day it ends."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code: str = Field(pattern=r"^[A-Z]+-[0-9]{3}$")
+    """The finding's code."""
+    path: str = "*"
+    """The path it covers; ``*`` matches any run of characters."""
+    reason: str = Field(min_length=3)
+    """Why it is accepted."""
+    expires: dt.date | None = None
+    """The last day it holds; without one it holds until removed."""
+
+    def covers(self, finding: "Finding") -> bool:
+        """Whether this waiver speaks of ``finding`` (dates apart)."""
+        names = (
+            finding.path,
+            finding.subject.name,
+            f"{finding.subject.kind}/{finding.subject.name}",
+            f"{finding.subject.name}.{finding.path}",
+        )
+        pattern = self.path.replace("[", "[[]")
+        return self.code == finding.code and any(fnmatchcase(name, pattern) for name in names)
+
+    def expired(self, today: dt.date) -> bool:
+        """Whether the last day has passed."""
+        return self.expires is not None and today > self.expires
+
+
+class Finding(BaseModel):
+    """One contradiction or risk: field, value, arithmetic and the way out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code: str = Field(pattern=r"^[A-Z]+-[0-9]{3}$")
+    """Stable code, listed in docs/findings.md."""
+    severity: Severity
+    """error, warning or info."""
+    path: str
+    """The field: ``servers[1].gpus`` in our config, ``spec.template...`` in a manifest."""
+    value: str = ""
+    """The value found there, as text."""
+    summary: str
+    """One sentence with the arithmetic."""
+    detail: str = ""
+    """What happens if it is ignored, and why."""
+    remedy: str
+    """The way out: a change that removes the finding."""
+    fault: str = ""
+    """Kind of fault in plain words (docs/findings.md); empty where none fits."""
+    subject: Subject = Subject()
+    """The object it is about."""
+    waiver: Waiver | None = None
+    """The waiver that covers it, when one does; a waived finding never stops anything."""
+    note: str = ""
+    """A remark about a waiver that does not hold (expired)."""
+
+    def text(self) -> str:
+        """One block for people: code, field, value, arithmetic, way out."""
+        where = f"{self.path} = {self.value}" if self.value else self.path
+        lines = [f"{self.code} {self.severity}: {where}: {self.summary}"]
+        if self.detail:
+            lines.append(f"  why: {self.detail}")
+        lines.append(f"  way out: {self.remedy}")
+        if self.waiver:
+            until = f" until {self.waiver.expires}" if self.waiver.expires else ""
+            lines.append(f"  waived{until}: {self.waiver.reason}")
+        if self.note:
+            lines.append(f"  note: {self.note}")
+        return "\n".join(lines)
+
+
+def apply_waivers(findings: Iterable[Finding], waivers: Sequence[Waiver], today: dt.date) -> tuple[Finding, ...]:
+    """Marks each finding with the first valid waiver that covers it; an expired one counts as absent and is noted."""
+    marked = []
+    for finding in findings:
+        covering = [waiver for waiver in waivers if waiver.covers(finding)]
+        valid = next((waiver for waiver in covering if not waiver.expired(today)), None)
+        if valid:
+            marked.append(finding.model_copy(update={"waiver": valid}))
+        elif covering:
+            ended = max(waiver.expires for waiver in covering if waiver.expires)
+            marked.append(finding.model_copy(update={"note": f"a waiver for this expired on {ended} and counts as absent"}))
+        else:
+            marked.append(finding)
+    return tuple(marked)
+
+
+def blocking(findings: Iterable[Finding], at: Severity = Severity.ERROR) -> tuple[Finding, ...]:
+    """The findings at or above ``at`` that nobody waived."""
+    return tuple(finding for finding in findings if finding.waiver is None and finding.severity.rank >= at.rank)

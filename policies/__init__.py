@@ -1,0 +1,1 @@
+"""CrossGuard policy pack: the rules of infra on any Pulumi program."""

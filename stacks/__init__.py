@@ -1,0 +1,1 @@
+"""Pulumi programs: the only readers of stack configuration."""
