@@ -13,6 +13,8 @@ from interlock.infra.facts.bundle import (
     Service,
 )
 from interlock.infra.facts.fact import Fact, State, absent, known, unknown
+from interlock.infra.facts.observe import DocumentProblem, Query, Scrape, SharingConfig
+from interlock.infra.facts.ray import RayFacts, ServeDeployment
 from interlock.infra.facts.workload import (
     FACTS_VERSION,
     ArgProblem,
@@ -37,6 +39,7 @@ __all__ = [
     "Bundle",
     "Claim",
     "Container",
+    "DocumentProblem",
     "Engine",
     "Fact",
     "Flag",
@@ -46,12 +49,17 @@ __all__ = [
     "Pod",
     "Pool",
     "Probe",
+    "Query",
     "Quota",
+    "RayFacts",
     "Role",
     "Rollout",
     "Route",
+    "Scrape",
     "SecretObject",
+    "ServeDeployment",
     "Service",
+    "SharingConfig",
     "State",
     "Volume",
     "Workload",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from interlock.infra.facts.fact import Fact
+from interlock.infra.facts.observe import DocumentProblem, Query, Scrape, SharingConfig
 from interlock.infra.facts.workload import Origin, Workload
 
 
@@ -34,6 +35,16 @@ class Route:
     paths: tuple[str, ...] = ()
     """Path prefixes it exposes."""
     annotations: Mapping[str, str] = field(default_factory=dict)
+    kind: str = ""
+    """Ingress, HTTPRoute, VirtualService, Service (for annotations that belong elsewhere), ..."""
+    timeout_path: str = ""
+    """Where the timeout stands or would stand."""
+    per_try_timeout: Fact[float] = Fact()
+    """Seconds of one attempt (retry policy, backendRequest); 0 = never."""
+    idle_timeout: Fact[float] = Fact()
+    """Seconds without a byte until the answer is cut; 0 = never."""
+    longest_answer: Fact[float] = Fact()
+    """Seconds of the longest answer (or first byte) where something states it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,8 @@ class Autoscaler:
     max_replicas: Fact[int] = Fact()
     metrics: tuple[tuple[str, Fact[str], str], ...] = ()
     """(source: Resource, Pods, External, prometheus, ...; metric name or query; path) triples."""
+    options: Mapping[str, Fact[str]] = field(default_factory=dict)
+    """Further scaler fields as text, ``ignoreNullValues`` and ``activationThreshold`` of the triggers among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +123,19 @@ class Pool:
     labels: Mapping[str, Fact[str]] = field(default_factory=dict)
     taints: tuple[str, ...] = ()
     limits: Mapping[str, Fact[str]] = field(default_factory=dict)
+    free: Fact[int] = Fact()
+    """Units of ``resource`` that nothing uses now, where a live cluster or a person says so."""
+    max_nodes: Fact[int] = Fact()
+    """Upper end of an autoscaled pool."""
+    gpu_memory: Fact[int] = Fact()
+    """Bytes that CUDA reports for one unit, where stated (a MIG slice, an unlisted card)."""
+    compute_capability: Fact[float] = Fact()
+    families: tuple[str, ...] = ()
+    """Instance families or types a NodePool allows."""
+    disk: Fact[int] = Fact()
+    """Allocatable ephemeral storage of one node in bytes."""
+    used_memory: Fact[int] = Fact()
+    """Bytes of each card that something else holds before the engine starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +161,10 @@ class Bundle:
     quotas: tuple[Quota, ...] = ()
     pools: tuple[Pool, ...] = ()
     not_judged: tuple[NotJudged, ...] = ()
+    queries: tuple[Query, ...] = ()
+    scrapes: tuple[Scrape, ...] = ()
+    sharing: tuple[SharingConfig, ...] = ()
+    problems: tuple[DocumentProblem, ...] = ()
     closed: bool = False
     """True when the set is the whole deployment (our plan, a stack preview): an absent PDB or Service is then really absent."""
 

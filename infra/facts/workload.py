@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from interlock.infra.facts.fact import Fact, absent, unknown
+from interlock.infra.facts.ray import RayFacts
 
 FACTS_VERSION = 1
 
@@ -87,6 +88,14 @@ class Engine:
     """Bytes of the whole checkpoint at the stated quantization, from the catalog or the config."""
     load_seconds: Fact[float] = Fact()
     """Predicted time from container start to ready, high estimate."""
+    max_position: Fact[int] = Fact()
+    """Longest context of the model's own config, in tokens."""
+    quantization: Fact[str] = Fact()
+    """Quantization of the checkpoint itself (awq, gptq, fp8, ...; ``none`` for an unquantized one)."""
+    dtype: Fact[str] = Fact()
+    """Dtype of the checkpoint: bfloat16, float16, float32."""
+    lora_rank: Fact[int] = Fact()
+    """Largest rank of the adapters that will be loaded."""
 
     def flag(self, name: str) -> Fact[str]:
         """The value of the last ``--name``; absent when it is not given, unknown when the command line cannot be read whole."""
@@ -119,6 +128,8 @@ class Probe:
     failure_threshold: Fact[int] = Fact()
     timeout: Fact[float] = Fact()
     grace_period: Fact[float] = Fact()
+    handler: str = ""
+    """``http``, ``tcp``, ``grpc`` or ``exec``; empty when it is not stated or not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +145,8 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A pod volume. ``kind`` is the source's field name: emptyDir, persistentVolumeClaim, hostPath, configMap, secret, image, csi, ..."""
+    """A pod volume. ``kind`` is the source's field name: emptyDir, persistentVolumeClaim, hostPath, configMap, secret, image, csi, ...;
+    ``volumeClaimTemplate`` for a claim of its own per replica."""
 
     name: str
     kind: str
@@ -239,6 +251,14 @@ class Workload:
     selector: Mapping[str, str] = field(default_factory=dict)
     pool: Fact[str] = Fact()
     """Name of the node pool it is meant for, when one is known."""
+    gpu: Fact[str] = Fact()
+    """GPU as the documents state it (product label, accelerator label, instance type); catalog name where one fits."""
+    ray: RayFacts | None = None
+    """The Ray layer, for workloads that run on Ray."""
+    service_name: Fact[str] = Fact()
+    """Name of the governing Service (StatefulSet ``serviceName``)."""
+    autoscaled: bool = False
+    """The object itself says that something scales it (KubeAI minReplicas, Knative, chart values)."""
     operator_adds: frozenset[str] = frozenset()
     """What an operator adds by itself: ``probes``, ``shm``, ``gpus``, ``service-links-off``, ``ports``."""
     paths: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,53 @@
+"""Facts of the Ray layer: cluster settings and the Serve deployments that carry engines."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from interlock.infra.facts.fact import Fact
+
+
+@dataclass(frozen=True, slots=True)
+class ServeDeployment:
+    """One Serve deployment or LLM config of a Serve application."""
+
+    name: str
+    path: str = ""
+    llm: bool = False
+    """Built by ``ray.serve.llm`` (``build_openai_app``, ``LLMConfig``), which makes its own placement group."""
+    num_gpus: Fact[float] = Fact()
+    """``ray_actor_options.num_gpus`` or ``resources_per_bundle.GPU`` of an engine replica."""
+    bundles: tuple[Mapping[str, float], ...] = ()
+    """``placement_group_bundles`` as written."""
+    strategy: Fact[str] = Fact()
+    """``placement_group_strategy``: PACK, STRICT_PACK, SPREAD, STRICT_SPREAD."""
+    replicas: Fact[int] = Fact()
+    target_ongoing_requests: Fact[float] = Fact()
+    max_ongoing_requests: Fact[float] = Fact()
+    autoscaling: bool = False
+    graceful_shutdown_timeout: Fact[float] = Fact()
+    """Seconds; absent means 20."""
+    runtime_env: Mapping[str, Fact[str]] = field(default_factory=dict)
+    """``runtime_env.env_vars``."""
+
+
+@dataclass(frozen=True, slots=True)
+class RayFacts:
+    """A RayCluster, RayService or RayJob, or a plain Ray cluster inside other pods."""
+
+    kind: str = "RayCluster"
+    version: Fact[str] = Fact()
+    """``rayVersion`` or the version in the head image's tag."""
+    worker_versions: tuple[Fact[str], ...] = ()
+    """Ray versions of the worker images where their tags say one."""
+    python: Fact[str] = Fact()
+    worker_python: tuple[Fact[str], ...] = ()
+    gcs_fault_tolerance: Fact[bool] = Fact()
+    auth: Fact[bool] = Fact()
+    """Token authentication is on."""
+    start_params: Mapping[str, Mapping[str, Fact[str]]] = field(default_factory=dict)
+    """``rayStartParams`` by group name (``head`` for the head)."""
+    deployments: tuple[ServeDeployment, ...] = ()
+    upgrade: Fact[str] = Fact()
+    """``upgradeStrategy.type``: NewCluster (the default), NewClusterWithIncrementalUpgrade or None."""
+    driver_on_head: Fact[bool] = Fact()
+    """The engine's driver process runs on the head."""
