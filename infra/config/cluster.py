@@ -1,0 +1,84 @@
+"""The whole configuration of one stack: one cluster, its pools, stores and servers."""
+
+import datetime as dt
+from enum import StrEnum
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from interlock.infra.config.base import Config, Name, dns_name
+from interlock.infra.config.pools import PoolConfig
+from interlock.infra.config.servers import ServerConfig
+from interlock.infra.config.stores import StoreConfig
+
+CONFIG_VERSION = 1
+
+
+class Scope(StrEnum):
+    """What a stack owns."""
+
+    PLATFORM = "platform"
+    SERVING = "serving"
+    ALL = "all"
+
+
+class TargetConfig(Config):
+    """The Kubernetes cluster, named and never ambient."""
+
+    local: str | None = None
+    """Name of a local control plane of this project (``make up``)."""
+    context: str | None = None
+    """Context of the kubeconfig."""
+    kubeconfig: str | None = None
+    """Path of the kubeconfig file; None = the user's own. Its content may be given as the secret ``interlock:kubeconfig`` instead."""
+    uid: str | None = None
+    """UID of the cluster's kube-system namespace; None = remembered at the first update."""
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        if bool(self.local) == bool(self.context):
+            raise ValueError("name exactly one of local (a control plane of this project) and context (of a kubeconfig)")
+        return self
+
+
+class WaiverConfig(Config):
+    """A finding accepted by a person."""
+
+    code: str = Field(pattern=r"^[A-Z]+-[0-9]{3}$")
+    """Code of the finding."""
+    path: str = "*"
+    """Field or object it covers; ``*`` matches any run of characters."""
+    reason: str = Field(min_length=3)
+    """Why it is accepted."""
+    expires: dt.date | None = None
+    """Last day it holds."""
+
+
+class ClusterConfig(Config):
+    """Everything a stack says, under the key ``interlock:cluster``."""
+
+    version: Literal[1] = 1
+    """Version of this schema."""
+    scope: Scope = Scope.ALL
+    """platform (cluster-wide parts), serving (one namespace only) or all."""
+    target: TargetConfig
+    """The Kubernetes cluster."""
+    namespace: Name
+    """Namespace of the servers."""
+    production: bool = False
+    """Protect volumes, refuse unpinned images and an empty state passphrase."""
+    pools: tuple[PoolConfig, ...] = Field(min_length=1)
+    """Node pools."""
+    stores: tuple[StoreConfig, ...] = ()
+    """Where weights are kept."""
+    servers: tuple[ServerConfig, ...] = ()
+    """Servers."""
+    waivers: tuple[WaiverConfig, ...] = ()
+    """Findings accepted with a reason."""
+    rules: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """Rule settings by ``CODE.name``."""
+
+    @field_validator("namespace")
+    @classmethod
+    def _dns_label(cls, value: str) -> str:
+        return dns_name(value)

@@ -1,0 +1,107 @@
+"""From plain data to a ClusterConfig, listing every problem by its field."""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from interlock.infra.config.cluster import ClusterConfig, Scope
+from interlock.infra.errors import ConfigError, Problem
+from interlock.infra.naming import LABEL_LIMIT
+
+# The longest suffix that the program appends to a server's name: ``-<10 hex digits of a content hash>-spec``.
+LONGEST_SUFFIX = len("-spec-0123456789")
+
+
+def load(data: object, source: str = "") -> ClusterConfig:
+    """The configuration in ``data`` (the value of ``interlock:cluster``). Raises ConfigError with every problem found."""
+    if not isinstance(data, Mapping):
+        raise ConfigError([Problem("interlock:cluster", f"is {_kind(data)}, not a mapping with keys such as pools and servers", source)])
+    try:
+        config = ClusterConfig.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError([_problem(detail, data, source) for detail in error.errors()]) from None
+    problems = [Problem(path, message, source) for path, message in _references(config)]
+    if problems:
+        raise ConfigError(problems)
+    return config
+
+
+def dotted(location: Iterable[str | int]) -> str:
+    """``("servers", 1, "gpus")`` as ``servers[1].gpus``."""
+    path = ""
+    for part in location:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
+    return path
+
+
+def _problem(detail: ErrorDetails, data: Mapping[str, Any], source: str) -> Problem:
+    location = detail["loc"]
+    path = dotted(location)
+    if detail["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(str(location[-1]), _siblings(location[:-1]), n=1)
+        hint = f"; did you mean {near[0]}?" if near else f"; known keys here: {', '.join(sorted(_siblings(location[:-1])))}"
+        return Problem(path, f"unknown key{hint}", source)
+    message = detail["msg"].removeprefix("Value error, ")
+    value = detail["input"]
+    if detail["type"] == "missing":
+        return Problem(path, "is required and missing", source)
+    if isinstance(value, str | int | float | bool) and repr(value) not in message:
+        message = f"{value!r}: {message}"
+    return Problem(path, message, source)
+
+
+def _siblings(location: tuple[str | int, ...]) -> list[str]:
+    """Keys allowed at a place of the schema."""
+    model: Any = ClusterConfig
+    for part in location:
+        if isinstance(part, int):
+            continue
+        annotation = model.model_fields[part].annotation if part in model.model_fields else None
+        model = next(iter(_models(annotation)), None)
+        if model is None:
+            return []
+    return list(model.model_fields)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in getattr(annotation, "__args__", ()):
+        yield from _models(argument)
+
+
+def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
+    """Names that are used twice or lead nowhere."""
+    for kind in ("pools", "stores", "servers"):
+        yield from _duplicates(kind, [item.name for item in getattr(config, kind)])
+    pools, stores = [pool.name for pool in config.pools], [store.name for store in config.stores]
+    for index, server in enumerate(config.servers):
+        if server.pool not in pools:
+            yield f"servers[{index}].pool", f"{server.pool!r} is no pool of this stack; pools: {_listed(pools)}"
+        if server.weights is not None and server.weights not in stores:
+            yield f"servers[{index}].weights", f"{server.weights!r} is no store of this stack; stores: {_listed(stores)}"
+        if len(server.name) + LONGEST_SUFFIX > LABEL_LIMIT:
+            room = LABEL_LIMIT - LONGEST_SUFFIX
+            yield (
+                f"servers[{index}].name",
+                f"{server.name!r} has {len(server.name)} characters; at most {room} leave room for what we append",
+            )
+    if config.scope is Scope.PLATFORM and config.servers:
+        yield "servers", "a platform stack owns cluster-wide parts only; put the servers into a stack with scope serving"
+
+
+def _duplicates(kind: str, names: list[str]) -> Iterator[tuple[str, str]]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield f"{kind}[{index}].name", f"{name!r} is already the name of {kind}[{names.index(name)}]; names are unique"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _kind(data: object) -> str:
+    return {str: "text", list: "a list", type(None): "empty"}.get(type(data), f"a {type(data).__name__}")

@@ -1,0 +1,48 @@
+"""The model that a server serves and where its weights come from."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from interlock.infra.config.base import Config
+
+
+class ModelConfig(Config):
+    """A model by its id, with the facts the catalog does not know."""
+
+    id: str = Field(min_length=1)
+    """Model id (``Qwen/Qwen2.5-7B-Instruct``); facts come from the catalog when it is known there."""
+    revision: str | None = None
+    """Commit of the model repository; pinned in prod."""
+    path: str | None = None
+    """Folder inside the weights volume or image; None = the id is loaded from the hub or its cache."""
+    attention_heads: int | None = Field(default=None, ge=1)
+    """Attention heads, when the catalog does not know the model."""
+    kv_heads: int | None = Field(default=None, ge=1)
+    """KV heads, when the catalog does not know the model."""
+    weights_gib: float | None = Field(default=None, gt=0)
+    """Size of the checkpoint in GiB, when the catalog does not know the model."""
+    max_position: int | None = Field(default=None, ge=1)
+    """Longest context of the model, when the catalog does not know it."""
+
+
+class ImageTrack(StrEnum):
+    """Proven sets of versions."""
+
+    DEPLOYMENT = "deployment"
+    CPU = "cpu"
+
+
+class ImageConfig(Config):
+    """The engine's image."""
+
+    track: ImageTrack = ImageTrack.DEPLOYMENT
+    """``deployment``: the pinned vLLM image; ``cpu``: test only, the real engine without a GPU."""
+    reference: str | None = None
+    """Another image, with tag and digest; None = the track's pinned one."""
+    pull_policy: str | None = None
+    """imagePullPolicy; None = IfNotPresent."""
+    pull_secrets: tuple[str, ...] = ()
+    """Names of existing pull Secrets."""
+    registry: str | None = None
+    """Mirror that stands in for the image's own registry (air-gapped clusters)."""

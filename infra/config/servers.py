@@ -1,0 +1,84 @@
+"""Servers: one model behind one URL."""
+
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from interlock.infra.config.base import Config, Name, dns_name
+from interlock.infra.config.exposure import RouteConfig
+from interlock.infra.config.models import ImageConfig, ModelConfig
+from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig
+from interlock.infra.engine.args import EngineArgs
+from interlock.infra.values import quantity
+
+
+class ExtraConfig(Config):
+    """Escape hatches. Rules run after them."""
+
+    args: tuple[str, ...] = ()
+    """Arguments added at the end of the engine's command line."""
+    env: dict[str, str] = Field(default_factory=dict)
+    """Environment added to the engine's container."""
+    tolerations: tuple[dict[str, Any], ...] = ()
+    """Tolerations added to the pod, as Kubernetes writes them."""
+    annotations: dict[str, str] = Field(default_factory=dict)
+    """Annotations added to the pod."""
+    pod_patch: dict[str, Any] = Field(default_factory=dict)
+    """Strategic merge into the pod template's ``spec``: mappings merge, lists with names merge by name, other lists are replaced."""
+
+
+class ServerConfig(Config):
+    """One model behind one URL, in one or more replicas."""
+
+    name: Name
+    """Name of the server: its Service, Deployment and URL."""
+    model: ModelConfig
+    """The model."""
+    served_name: str | None = None
+    """Name that clients send as ``model``; None = the model's id."""
+    pool: str
+    """Pool whose nodes it runs on."""
+    replicas: int = Field(default=1, ge=0, le=1000)
+    """Replicas; with autoscaling only the start value of the plan."""
+    gpus: int | None = Field(default=None, ge=1, le=1024)
+    """GPUs of one replica (shares, on a shared pool); None = TP x PP x DP."""
+    engine: EngineArgs = EngineArgs()
+    """Engine flags by vLLM's own names."""
+    image: ImageConfig = ImageConfig()
+    """The engine's image."""
+    weights: str | None = None
+    """Model store (``stores[].name``) that holds the weights; None = the pod loads from the hub into its own volume."""
+    hub_token_secret: str | None = None
+    """Existing Secret whose key ``token`` is the hub token."""
+    cpu: str | None = None
+    """CPU request of the engine; None = 2 + 2 per GPU, at most what a node can give each pod."""
+    memory: str | None = None
+    """Memory request and limit of the engine; None = decided from the weights."""
+    shm: str | None = None
+    """Size of /dev/shm; None = 1Gi, 8Gi with several GPUs."""
+    startup_seconds: int | None = Field(default=None, ge=1)
+    """Startup probe budget; None = twice the predicted load time, at least 300 s."""
+    longest_answer_seconds: int = Field(default=600, ge=1)
+    """Longest answer that a client may wait for; timeouts and drain follow from it."""
+    rollout: RolloutConfig = RolloutConfig()
+    """How replicas are replaced."""
+    autoscale: AutoscaleConfig | None = None
+    """Autoscaling; None = fixed replicas."""
+    route: RouteConfig | None = None
+    """Route from outside; None = inside the cluster only."""
+    priority_class: str | None = None
+    """PriorityClass of the pods."""
+    extra: ExtraConfig = ExtraConfig()
+    """Escape hatches, judged by the same rules."""
+
+    @field_validator("name")
+    @classmethod
+    def _dns_label(cls, value: str) -> str:
+        return dns_name(value)
+
+    @field_validator("cpu", "memory", "shm")
+    @classmethod
+    def _positive_quantity(cls, value: str | None) -> str | None:
+        if value is not None and quantity(value) <= 0:
+            raise ValueError(f"{value!r} is not above zero")
+        return value
