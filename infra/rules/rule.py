@@ -51,12 +51,14 @@ class Rule:
     """Thresholds with their defaults; the user may set them by ``CODE.name``."""
 
     def judge(self, facts: Bundle, settings: Settings) -> Iterable[Finding]:
-        """All findings of this rule over ``facts``."""
+        """All findings of this rule over ``facts``. Workload rules hold for vLLM only; other engines are named and skipped."""
         if self.bundle:
             for hit in self.bundle(facts, settings):
                 yield self._finding(hit, hit.origin or Origin())
         elif self.workload:
             for workload in facts.workloads:
+                if workload.engine.name != "vllm":
+                    continue
                 for hit in self.workload(workload, facts, settings):
                     yield self._finding(hit, hit.origin or workload.origin)
 

@@ -1,0 +1,102 @@
+"""Probes: whether the engine gets the time it needs to load, and whether anything sees that it hangs."""
+
+import math
+import re
+from collections.abc import Iterable
+
+from interlock.infra.facts import Bundle, Container, Fact, Probe, Workload, known
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading import engine_containers, where
+from interlock.infra.rules.rule import Hit, Rule, Settings
+
+_PARAMS = re.compile(r"(?<![a-z0-9.])(?:(\d+)x)?(\d+(?:\.\d+)?)\s?([bm])(?![a-z0-9])", re.IGNORECASE)
+
+
+def params_in_name(model: str) -> float | None:
+    """Parameters in 1e9 that a model's name states (``Qwen2.5-7B-Instruct`` -> 7, ``8x7B`` -> 56), else None."""
+    sizes = []
+    for times, count, unit in _PARAMS.findall(model.rsplit("/", 1)[-1].replace("_", "-")):
+        sizes.append(int(times or 1) * float(count) / (1000 if unit.lower() == "m" else 1))
+    return max(sizes) if sizes else None
+
+
+def least_load_seconds(workload: Workload, settings: Settings) -> tuple[float, str]:
+    """What the model needs at the very least from container start to ready, and how that is derived.
+
+    Process start, compile and graph capture, plus weights at a good download rate, capped: an error must not rest on a slow network.
+    """
+    base, cap, rate = float(settings["base_seconds"]), float(settings["cap_seconds"]), float(settings["bytes_per_second"])
+    engine = workload.engine
+    if engine.weight_bytes.known:
+        size, origin = float(engine.weight_bytes.get()), f"{engine.weight_bytes.get() / 1e9:.1f} GB of weights"
+    else:
+        params = params_in_name(str(engine.model.value)) if engine.model.known else None
+        if params is None:
+            return float(settings["least_seconds"]), "size of the model unknown, the least of any"
+        size, origin = params * 2e9, f"about {params:g}B parameters"
+    need = max(float(settings["least_seconds"]), min(cap, base + size / rate))
+    return (
+        round(need),
+        f"{origin}: {base:g} s of start and compile + weights at {rate / 1e6:g} MB/s, at most {cap:g} s",
+    )
+
+
+def killing_probe(container: Container) -> Probe | None:
+    """The probe that can kill a container that is still loading: the startup probe, else the liveness probe."""
+    return container.probes.get("startup") or container.probes.get("liveness")
+
+
+def budget(probe: Probe) -> Fact[float]:
+    """Seconds that a killing probe gives: initialDelaySeconds + periodSeconds x failureThreshold."""
+    for part in _timing(probe):
+        if not part.known:
+            return Fact(part.state, None, part.path, part.why)
+    delay, period, failures = (float(part.get()) for part in _timing(probe))
+    return known(delay + period * failures, probe.failure_threshold.path or probe.path)
+
+
+def _timing(probe: Probe) -> tuple[Fact[float], Fact[float], Fact[int]]:
+    return probe.initial_delay.default(0), probe.period.default(10), probe.failure_threshold.default(3)
+
+
+def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-001: the killing probe's budget against the least and the predicted load time."""
+    if "probes" in workload.operator_adds:
+        return
+    least, how = least_load_seconds(workload, settings)
+    predicted = workload.engine.load_seconds.get() if workload.engine.load_seconds.known else 0.0
+    need = max(predicted if workload.origin.ours else least, predicted)
+    for _, container in engine_containers(workload):
+        probe = killing_probe(container)
+        given = budget(probe) if probe else Fact()
+        if probe is None or not given.known or given.get() >= need:
+            continue
+        level = Severity.ERROR if given.get() < least or workload.origin.ours else Severity.WARNING
+        delay, period, failures = (float(fact.get()) for fact in _timing(probe))
+        text = f"the {probe.kind} probe gives {delay:g} + {period:g} x {failures:g} = {given.get():g} s"
+        why = how if need == least else "the prediction of the planner"
+        threshold = math.ceil(need * 1.5 / max(period, 1))
+        remedy = f"add a startupProbe with periodSeconds {max(period, 1):g} and failureThreshold {threshold}"
+        yield Hit(
+            where(workload, "probes", given),
+            f"{text}, but the model needs about {need:.0f} s ({why})",
+            remedy,
+            f"{given.get():g}",
+            severity=level,
+        )
+
+
+RULES = (
+    Rule(
+        code="ROLL-001",
+        severity=Severity.ERROR,
+        demand="The probe that can kill a loading engine gives it the time that its model needs.",
+        reason="The kubelet restarts the container before the model is loaded, and then again: an endless crash loop.",
+        source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'; opendatahub-io/kserve#1161",
+        remedy="Add a startupProbe whose periodSeconds x failureThreshold exceeds the load time.",
+        fault="probe-too-short",
+        links=("https://kubernetes.io/docs/tasks/configure-pod-container/configure-liveness-readiness-startup-probes/",),
+        workload=startup_budget,
+        settings={"least_seconds": 120, "base_seconds": 100, "bytes_per_second": 75e6, "cap_seconds": 300},
+    ),
+)

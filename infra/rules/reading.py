@@ -1,0 +1,182 @@
+"""How rules read facts: GPU units of containers and pods, the GPUs an engine uses, the container it runs in."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from interlock.infra.facts import Bundle, Container, Fact, Flag, Pod, Pool, Role, Workload, known, unknown
+from interlock.infra.values import quantity
+
+COUNTED_VENDORS = ("nvidia", "amd", "gaudi")
+"""Vendors whose resource units are the devices that vLLM's world size counts (a Neuron unit holds several cores, a TPU unit a chip)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Accelerator units that a container asks for."""
+
+    resource: str
+    vendor: str
+    unit: str
+    """card, slice, share, core or memory."""
+    count: Fact[float]
+
+
+@lru_cache(maxsize=1)
+def _accelerators() -> tuple[tuple[str, str, str], ...]:
+    data = json.loads((files("interlock.infra.catalog") / "gpu_units.json").read_text(encoding="utf-8"))
+    return tuple((row["pattern"], row["vendor"], row["unit"]) for row in data["resources"])
+
+
+@lru_cache(maxsize=4096)
+def accelerator(resource: str) -> tuple[str, str] | None:
+    """Vendor and unit of an extended resource; None when it is no accelerator."""
+    return next(((vendor, unit) for pattern, vendor, unit in _accelerators() if fnmatchcase(resource, pattern)), None)
+
+
+def number(text: str) -> float:
+    """A quantity as a float. Raises ValueError."""
+    return float(quantity(text))
+
+
+def stated(container: Container, resource: str) -> Fact[str]:
+    """What the container asks of a resource: its limit, else its request (for an extended resource both must be equal)."""
+    limit = container.limits.get(resource, Fact())
+    return container.requests.get(resource, Fact()) if limit.absent else limit
+
+
+def accelerators(container: Container) -> tuple[Units, ...]:
+    """All accelerator resources of a container, also those of 0 units."""
+    found = []
+    for resource in dict.fromkeys((*container.limits, *container.requests)):
+        match = accelerator(resource)
+        if match:
+            found.append(Units(resource, *match, stated(container, resource).map(number)))
+    return tuple(found)
+
+
+def counted(container: Container) -> Units | None:
+    """The resource whose units are devices (cards, slices or shares) of a vendor that vLLM counts; None without one above 0."""
+    for units in accelerators(container):
+        zero = units.count.known and units.count.get() <= 0
+        if units.unit in ("card", "slice", "share") and units.vendor in COUNTED_VENDORS and not zero:
+            return units
+    return None
+
+
+def engine_containers(workload: Workload) -> Iterator[tuple[Pod, Container]]:
+    """The containers of this workload's engine: the named one, else all with the engine role."""
+    for pod in workload.pods:
+        for container in pod.engines():
+            if workload.engine.container in ("", container.name) or len(workload.pods) > 1:
+                yield pod, container
+
+
+def pod_units(workload: Workload, pod: Pod) -> Fact[int]:
+    """Accelerator units that the scheduler must find on one node for this pod: the sum over containers, not init containers."""
+    total = 0.0
+    path = pod.path
+    for container in pod.containers:
+        units = counted(container) if container.role is not Role.INIT else None
+        if units is None:
+            continue
+        path = units.count.path or path
+        if not units.count.known:
+            return unknown(units.count.path, units.count.why)
+        total += units.count.get()
+    return known(int(total), path) if total == int(total) else unknown(path, f"{total:g} is no whole number of GPUs")
+
+
+def pod_count(pod: Pod) -> Fact[int]:
+    """Pods of this template in one replica."""
+    return pod.count.default(1)
+
+
+def replica_units(workload: Workload) -> Fact[int]:
+    """Accelerator units that the engine of one replica gets: its own container in a one-pod replica, all pods of a larger one."""
+    single = len(workload.pods) == 1 and pod_count(workload.pods[0]) == known(1, workload.pods[0].count.path)
+    if single:
+        units = [counted(container) for _, container in engine_containers(workload)]
+        found = [unit.count for unit in units if unit]
+        if len(found) != 1:
+            return Fact()
+        return found[0].map(_whole)
+    total, path = 0, ""
+    for pod in workload.pods:
+        each, count = pod_units(workload, pod), pod_count(pod)
+        if not each.known or not count.known:
+            return unknown(each.path, each.why or count.why)
+        total += each.get() * count.get()
+        path = path or (each.path if each.get() else "")
+    return known(total, path) if total else Fact()
+
+
+def _whole(count: float) -> int:
+    if count != int(count):
+        raise ValueError(f"{count:g} is no whole number")
+    return int(count)
+
+
+def size_of(workload: Workload, fact: Fact[int]) -> Fact[int]:
+    """A parallel size: 1 when it is not given and the whole command line could be read."""
+    if fact.absent and not workload.engine.complete:
+        return unknown(fact.path, "part of the command line cannot be read")
+    return fact.default(1)
+
+
+def pool_of(workload: Workload, bundle: Bundle) -> Pool | None:
+    """The workload's pool."""
+    return bundle.pool(workload)
+
+
+def shared_cards(workload: Workload, bundle: Bundle) -> str:
+    """How the cards under a workload are shared (``time-slicing``, ``mps``), as far as it is stated; empty for whole cards."""
+    pool = bundle.pool(workload)
+    if pool and pool.sharing.known and pool.sharing.value in ("time-slicing", "mps"):
+        return str(pool.sharing.value)
+    if any(units.unit == "share" for _, container in engine_containers(workload) for units in accelerators(container)):
+        return "time-slicing"
+    for pod in workload.pods:
+        for label, value in pod.node_selector.items():
+            if label in _SHARING_LABELS and value.known and value.get().lower() not in ("", "none", "exclusive", "false"):
+                return value.get().lower()
+    return ""
+
+
+_SHARING_LABELS = (
+    "nvidia.com/gpu.sharing-strategy",
+    "cloud.google.com/gke-gpu-sharing-strategy",
+    "cloud.google.com/gke-max-shared-clients-per-gpu",
+)
+
+
+def pods_text(workload: Workload) -> str:
+    """``2 pods x 8`` or ``1 leader x 8 + 3 worker x 8``: how a replica's units come together."""
+    parts = []
+    for pod in workload.pods:
+        each, count = pod_units(workload, pod), pod_count(pod)
+        if each.known and count.known:
+            parts.append(f"{count.get()} {pod.role or 'pod'} x {each.get()}")
+    return " + ".join(parts)
+
+
+def flags_named(workload: Workload, *names: str) -> tuple[Flag, ...]:
+    """All given flags with one of the names."""
+    return tuple(flag for flag in workload.engine.flags if flag.name in names)
+
+
+def where(workload: Workload, name: str, fact: Fact[Any] | None = None) -> str:
+    """The path of a fact, or the path where it would stand."""
+    if fact is not None and fact.path:
+        return fact.path
+    return workload.paths.get(name) or (workload.pods[0].path if workload.pods else "") or workload.origin.path or name
+
+
+def text_of(values: Mapping[str, Fact[str]], name: str) -> str:
+    """A known value of a mapping of facts, else the empty string."""
+    fact = values.get(name, Fact())
+    return str(fact.value) if fact.known else ""
