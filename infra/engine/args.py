@@ -109,6 +109,8 @@ class ServeArgs(Config):
     """Commit of the model repository."""
     engine: EngineArgs = EngineArgs()
     """Engine flags, all decided."""
+    shutdown_timeout: int | None = Field(default=None, ge=0)
+    """Seconds that running requests get after SIGTERM; vLLM's default 0 aborts them."""
     extra: tuple[str, ...] = ()
     """Further arguments as given by the user, last on the line."""
 
@@ -116,6 +118,7 @@ class ServeArgs(Config):
         """Arguments of ``vllm serve``, model first, flags in the order of the fields, user's extras last."""
         argv = [self.model, *_flag("served-model-name", self.served_model_name), *_flag("port", self.port)]
         argv += _flag("revision", self.revision)
+        argv += _flag("shutdown-timeout", self.shutdown_timeout)
         for name in EngineArgs.model_fields:
             argv += _flag(name.replace("_", "-"), getattr(self.engine, name))
         return (*argv, *self.extra)

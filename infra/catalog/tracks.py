@@ -1,0 +1,40 @@
+"""Proven tracks: the engine image and version of each."""
+
+from functools import cache
+from importlib import resources
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+
+class TrackImage(BaseModel):
+    """One pinned image."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    repository: str
+    """Repository without tag."""
+    tag: str
+    """Version tag."""
+    digest: str | None
+    """``sha256:...``; None = unproven, the plan says so."""
+    vllm: str
+    """vLLM version inside."""
+    command: tuple[str, ...]
+    """Command that serves; the arguments follow."""
+    env: dict[str, str]
+    """Environment that this image needs."""
+    source: str
+    """Where the facts come from."""
+    date: str
+    """When they were read."""
+
+    @property
+    def reference(self) -> str:
+        """``repository:tag@digest``."""
+        return f"{self.repository}:{self.tag}" + (f"@{self.digest}" if self.digest else "")
+
+
+@cache
+def tracks() -> dict[str, TrackImage]:
+    """Images by track."""
+    text = resources.files("interlock.infra.catalog").joinpath("tracks.json").read_text("utf-8")
+    return TypeAdapter(dict[str, TrackImage]).validate_json(text)

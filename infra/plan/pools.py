@@ -1,0 +1,87 @@
+"""Pools: what their nodes offer, and how the planned pods fill them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from interlock.infra.catalog.gpus import gpu as catalog_gpu
+from interlock.infra.config.pools import PoolConfig, Sharing
+from interlock.infra.naming import label
+from interlock.infra.plan.types import NodeUse, PlannedPool
+from interlock.infra.values import GIB, bytes_of, quantity
+
+
+@dataclass(frozen=True, slots=True)
+class PodDemand:
+    """One server's pods on a pool."""
+
+    server: str
+    count: int
+    units: int
+
+
+def planned_pool(pool: PoolConfig, demands: Sequence[PodDemand]) -> PlannedPool:
+    """The pool with its units and the pods of ``demands`` put on its nodes."""
+    card = catalog_gpu(pool.gpu)
+    nvlink = pool.nvlink if pool.nvlink is not None else bool(card and card.nvlink)
+    units = pool.gpus_per_node * shares_per_card(pool)
+    return PlannedPool(
+        name=pool.name,
+        gpu=card.name if card else pool.gpu,
+        resource=resource_name(pool),
+        nodes=pool.nodes,
+        cards_per_node=pool.gpus_per_node,
+        units_per_node=units,
+        unit_memory_bytes=unit_memory(pool),
+        sharing=pool.share.kind.value,
+        nvlink=nvlink,
+        selector={label("pool"): pool.name, **pool.labels},
+        taints=tuple(pool.taints),
+        asked=sum(demand.count * demand.units for demand in demands),
+        use=fill(pool.nodes, units, demands),
+        cpu=float(quantity(pool.cpu)),
+        memory_bytes=bytes_of(pool.memory),
+    )
+
+
+def resource_name(pool: PoolConfig) -> str:
+    """The extended resource that the pool's device plugin advertises (mixed MIG strategy)."""
+    return f"nvidia.com/mig-{pool.share.profile}" if pool.share.kind is Sharing.MIG else "nvidia.com/gpu"
+
+
+def shares_per_card(pool: PoolConfig) -> int:
+    """Units of the resource that one card gives: 1 when exclusive, the replicas when sliced, the instances with MIG."""
+    if pool.share.kind is Sharing.MIG:
+        return pool.share.per_card or _mig_count(pool) or 1
+    return pool.share.replicas or 1
+
+
+def unit_memory(pool: PoolConfig) -> int | None:
+    """Bytes that an engine sees on one unit: a MIG instance its own, a time-slice the whole card."""
+    card = catalog_gpu(pool.gpu)
+    if card is None:
+        return None
+    if pool.share.kind is Sharing.MIG and card.geometry and pool.share.profile:
+        profile = card.geometry.profile(pool.share.profile)
+        return int(profile.memory_gib * GIB) if profile else None
+    return int(card.memory_gib.likely * GIB)
+
+
+def _mig_count(pool: PoolConfig) -> int | None:
+    card = catalog_gpu(pool.gpu)
+    profile = card.geometry.profile(pool.share.profile) if card and card.geometry and pool.share.profile else None
+    return profile.max_count if profile else None
+
+
+def fill(nodes: int, units: int, demands: Sequence[PodDemand]) -> tuple[NodeUse, ...]:
+    """Pods put on nodes largest first, each on the fullest node that still holds it; pods that fit nowhere are left out."""
+    free = [units] * nodes
+    pods: list[list[str]] = [[] for _ in range(nodes)]
+    for demand in sorted(demands, key=lambda each: -each.units):
+        for _ in range(demand.count):
+            fitting = [node for node in range(nodes) if free[node] >= demand.units]
+            if not fitting:
+                break
+            chosen = min(fitting, key=lambda node: free[node])
+            free[chosen] -= demand.units
+            pods[chosen].append(demand.server)
+    return tuple(NodeUse(units=units, asked=units - left, pods=tuple(names)) for left, names in zip(free, pods, strict=True))

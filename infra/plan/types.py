@@ -1,0 +1,199 @@
+"""What follows from a config: plain frozen data that manifests, outputs and people read."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from interlock.infra.engine.args import ServeArgs
+from interlock.infra.rules.findings import Finding, blocking
+
+PLAN_VERSION = 1
+SPEC_VERSION = 1
+
+
+class Planned(BaseModel):
+    """Base of planned values."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=())
+
+
+class NodeUse(Planned):
+    """One node of a pool, as the plan fills it."""
+
+    units: int
+    """Units of the GPU resource the node offers."""
+    asked: int
+    """Units that planned pods take."""
+    pods: tuple[str, ...] = ()
+    """Servers whose pods were put here, one entry per pod."""
+
+
+class PlannedPool(Planned):
+    """A pool with what it offers and what is asked of it."""
+
+    name: str
+    """Name of the pool."""
+    gpu: str
+    """GPU name of the catalog."""
+    resource: str
+    """Extended resource that pods ask for."""
+    nodes: int
+    """Nodes of the pool."""
+    cards_per_node: int
+    """Physical cards of one node."""
+    units_per_node: int
+    """Units of the resource on one node (cards x shares)."""
+    unit_memory_bytes: int | None
+    """Memory of one unit as CUDA reports it; None when the GPU is not in the catalog. A time-slice sees the whole card."""
+    sharing: str
+    """exclusive, time-slicing, mps or mig."""
+    nvlink: bool
+    """Whether the cards of a node are joined by NVLink."""
+    selector: dict[str, str]
+    """Labels by which pods find the pool."""
+    taints: tuple[str, ...]
+    """Taint keys that its pods tolerate."""
+    asked: int
+    """Units that all servers ask for, autoscaled ones at their most replicas."""
+    use: tuple[NodeUse, ...]
+    """The nodes, filled largest pod first."""
+    cpu: float
+    """Allocatable cores of one node."""
+    memory_bytes: int
+    """Allocatable memory of one node in bytes."""
+
+    @property
+    def units(self) -> int:
+        """Units of the whole pool."""
+        return self.nodes * self.units_per_node
+
+
+class TimeBudget(Planned):
+    """One chain of times in seconds; each is below the next (REQUIREMENTS K11, K18)."""
+
+    load: float
+    """Predicted time from container start to ready, high estimate."""
+    startup: int
+    """Startup probe budget; also VLLM_ENGINE_READY_TIMEOUT_S."""
+    progress_deadline: int
+    """progressDeadlineSeconds of the Deployment."""
+    update_timeout: int
+    """Pulumi's own timeout for the Deployment."""
+    longest_answer: int
+    """Longest answer that a client may wait for."""
+    gateway: int | None
+    """Timeout of the route; 0 = never, None = no route."""
+    deregistration: int
+    """preStop: seconds until endpoints are gone everywhere."""
+    engine_shutdown: int
+    """--shutdown-timeout: the engine finishes what runs."""
+    grace: int
+    """terminationGracePeriodSeconds."""
+
+
+class PlannedServer(Planned):
+    """A server with every number decided."""
+
+    name: str
+    """Name of the server, its Service and Deployment."""
+    index: int
+    """Place in the config: ``servers[index]``."""
+    namespace: str
+    """Namespace."""
+    model_id: str
+    """Model id."""
+    pool: str
+    """Pool it runs on."""
+    replicas: int
+    """Replicas; the fewest when autoscaled."""
+    max_replicas: int
+    """Replicas that the pool must hold."""
+    gpus: int
+    """Units of the GPU resource of one replica's pod."""
+    engine_gpus: int
+    """GPUs the engine uses: TP x PP x DP."""
+    resource: str
+    """Extended resource."""
+    image: str
+    """Image reference."""
+    vllm: str
+    """vLLM version in the image; empty when it cannot be told."""
+    command: tuple[str, ...]
+    """Container command."""
+    args: ServeArgs
+    """Engine arguments."""
+    env: dict[str, str]
+    """Plain environment of the engine."""
+    cpu: str
+    """CPU request."""
+    memory: str
+    """Memory request and limit."""
+    shm: str
+    """Size of /dev/shm."""
+    attention_heads: int | None
+    """Attention heads, when known."""
+    kv_heads: int | None
+    """KV heads, when known."""
+    weight_bytes: int | None
+    """Bytes of the checkpoint, when known."""
+    times: TimeBudget
+    """Start-up, rollout and drain."""
+    surge: int
+    """maxSurge."""
+    unavailable: int
+    """maxUnavailable."""
+    recreate: bool
+    """Strategy Recreate."""
+    config: dict[str, Any]
+    """The server's own config, for what manifests copy as it is."""
+    why: dict[str, str] = Field(default_factory=dict)
+    """Decision to reason."""
+
+
+class ClusterPlan(Planned):
+    """Everything that follows from one stack's config."""
+
+    plan_version: int = PLAN_VERSION
+    """Version of this schema."""
+    stack: str
+    """Name of the stack."""
+    scope: str
+    """platform, serving or all."""
+    namespace: str
+    """Namespace of the servers."""
+    production: bool
+    """Whether volumes are protected."""
+    pools: tuple[PlannedPool, ...]
+    """Pools in the order of the config."""
+    servers: tuple[PlannedServer, ...]
+    """Servers in the order of the config."""
+    findings: tuple[Finding, ...] = ()
+    """Everything the rules said, waived ones marked."""
+
+    @property
+    def refused(self) -> tuple[Finding, ...]:
+        """Findings that stop a deployment."""
+        return blocking(self.findings)
+
+    def pool(self, name: str) -> PlannedPool:
+        """The pool of that name. Raises StopIteration when there is none (load() has checked it)."""
+        return next(pool for pool in self.pools if pool.name == name)
+
+
+class ServerSpec(Planned):
+    """The JSON that the pod gets at /etc/interlock/spec.json."""
+
+    spec_version: int = SPEC_VERSION
+    """Version of this schema."""
+    server: str
+    """Name of the server."""
+    stack: str
+    """Name of the stack."""
+    argv: tuple[str, ...]
+    """The engine's whole command line."""
+    port: int
+    """Port of the API server."""
+    engine_gpus: int
+    """GPUs the engine must find."""
+    times: TimeBudget
+    """Start-up, rollout and drain."""
