@@ -1,0 +1,1 @@
+"""Pulumi's Python language host, for machines where Pulumi's own release cannot be fetched."""
