@@ -7,9 +7,11 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from interlock.infra.config.base import Config, Name, dns_name
+from interlock.infra.config.platform import PlatformConfig
 from interlock.infra.config.pools import PoolConfig
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig
+from interlock.infra.config.tenants import TenantConfig
 
 CONFIG_VERSION = 1
 
@@ -73,6 +75,10 @@ class ClusterConfig(Config):
     """Where weights are kept."""
     servers: tuple[ServerConfig, ...] = ()
     """Servers."""
+    platform: PlatformConfig = PlatformConfig()
+    """What exists once per cluster: GPU layer, priority classes."""
+    tenants: tuple[TenantConfig, ...] = ()
+    """Namespaces of tenants with their quotas."""
     waivers: tuple[WaiverConfig, ...] = ()
     """Findings accepted with a reason."""
     rules: dict[str, str | int | float | bool] = Field(default_factory=dict)

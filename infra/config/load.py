@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from interlock.infra.config.cluster import ClusterConfig, Scope
+from interlock.infra.config.stores import StoreKind
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.naming import LABEL_LIMIT
 
@@ -75,7 +76,7 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 
 def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
     """Names that are used twice or lead nowhere."""
-    for kind in ("pools", "stores", "servers"):
+    for kind in ("pools", "stores", "servers", "tenants"):
         yield from _duplicates(kind, [item.name for item in getattr(config, kind)])
     pools, stores = [pool.name for pool in config.pools], [store.name for store in config.stores]
     for index, server in enumerate(config.servers):
@@ -89,8 +90,26 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
                 f"servers[{index}].name",
                 f"{server.name!r} has {len(server.name)} characters; at most {room} leave room for what we append",
             )
+    yield from _store_references(config, stores)
+    for index, tenant in enumerate(config.tenants):
+        for pool in tenant.gpus:
+            if pool not in pools:
+                yield f"tenants[{index}].gpus.{pool}", f"{pool!r} is no pool of this stack; pools: {_listed(pools)}"
+    if config.scope is Scope.SERVING and config.tenants:
+        yield "tenants", "namespaces and quotas belong to the cluster; put them into the stack with scope platform"
     if config.scope is Scope.PLATFORM and config.servers:
         yield "servers", "a platform stack owns cluster-wide parts only; put the servers into a stack with scope serving"
+
+
+def _store_references(config: ClusterConfig, stores: list[str]) -> Iterator[tuple[str, str]]:
+    kinds = {store.name: store.kind for store in config.stores}
+    for index, store in enumerate(config.stores):
+        if store.source is None:
+            continue
+        if store.source not in stores:
+            yield f"stores[{index}].source", f"{store.source!r} is no store of this stack; stores: {_listed(stores)}"
+        elif kinds[store.source] in (StoreKind.NODE_SYNC, StoreKind.HOST_PATH, StoreKind.LOCAL):
+            yield f"stores[{index}].source", f"{store.source!r} is on single nodes itself; copy from a store that every node reaches"
 
 
 def _duplicates(kind: str, names: list[str]) -> Iterator[tuple[str, str]]:

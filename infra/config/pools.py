@@ -50,6 +50,36 @@ class PoolBackend(StrEnum):
     MANAGED = "managed"
 
 
+class Allocation(StrEnum):
+    """How pods get their GPUs."""
+
+    DEVICE_PLUGIN = "device-plugin"
+    CLAIM = "claim"
+
+
+class KarpenterConfig(Config):
+    """What a Karpenter NodePool needs beyond the pool itself."""
+
+    node_class: Name
+    """Name of the node class that makes the machines."""
+    node_class_kind: str = "EC2NodeClass"
+    """Its kind."""
+    node_class_group: str = "karpenter.k8s.aws"
+    """Its API group."""
+    instance_types: tuple[str, ...] = Field(min_length=1)
+    """Instance types that carry this pool's GPU, such as ``p5.48xlarge``."""
+    capacity_types: tuple[str, ...] = ("on-demand",)
+    """on-demand, reserved, spot."""
+    zones: tuple[str, ...] = ()
+    """Zones; empty = all."""
+    expire_after: str = Field(default="Never", pattern=r"^(([0-9]+(s|m|h))+|Never)$")
+    """Age at which a node is replaced; Never for nodes that serve."""
+    idle_seconds: int = Field(default=600, ge=0)
+    """Seconds that a node stays after its last pod."""
+    disruption_nodes: int = Field(default=1, ge=0)
+    """Nodes that may be disrupted at the same time."""
+
+
 class PoolConfig(Config):
     """Nodes of one GPU kind."""
 
@@ -75,6 +105,12 @@ class PoolConfig(Config):
     """Keys of NoSchedule taints on the nodes; servers on this pool tolerate them."""
     backend: PoolBackend = PoolBackend.EXISTING
     """existing (nodes are there, we label them), karpenter (NodePool) or managed (a cloud's own pool)."""
+    node_names: tuple[str, ...] = ()
+    """Names of existing nodes that we label; empty = they carry ``interlock.dev/pool`` already."""
+    karpenter: KarpenterConfig | None = None
+    """For the karpenter backend."""
+    allocation: Allocation = Allocation.DEVICE_PLUGIN
+    """device-plugin (extended resources) or claim (ResourceClaimTemplates of dynamic resource allocation)."""
 
     @field_validator("name")
     @classmethod
@@ -87,3 +123,15 @@ class PoolConfig(Config):
         if quantity(value) <= 0:
             raise ValueError(f"{value!r} is not above zero")
         return value
+
+    @model_validator(mode="after")
+    def _fits_its_backend(self) -> Self:
+        if (self.backend is PoolBackend.KARPENTER) != (self.karpenter is not None):
+            raise ValueError("the karpenter backend needs the field karpenter, and only that backend has it")
+        if self.node_names and self.backend is not PoolBackend.EXISTING:
+            raise ValueError(f"node_names are for existing nodes; the {self.backend} backend makes its own")
+        if self.node_names and len(self.node_names) != self.nodes:
+            raise ValueError(f"nodes is {self.nodes}, but node_names lists {len(self.node_names)}")
+        if self.allocation is Allocation.CLAIM and self.share.kind in (Sharing.TIME_SLICING, Sharing.MPS):
+            raise ValueError(f"{self.share.kind} is a setting of the device plugin; claims give whole cards or MIG instances")
+        return self

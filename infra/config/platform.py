@@ -1,0 +1,67 @@
+"""The cluster-wide part of a stack: the GPU layer and the priority classes."""
+
+from enum import StrEnum
+
+from pydantic import Field, field_validator
+
+from interlock.infra.config.base import Config, Name, dns_name
+
+
+class GpuLayerKind(StrEnum):
+    """Who makes GPUs visible to Kubernetes."""
+
+    INSTALLED = "installed"
+    DEVICE_PLUGIN = "device-plugin"
+
+
+class GpuLayerConfig(Config):
+    """The GPU layer: there already (GPU operator, a cloud's own plugin), or NVIDIA's device plugin by this stack."""
+
+    kind: GpuLayerKind = GpuLayerKind.INSTALLED
+    """installed or device-plugin."""
+    namespace: Name = "gpu-system"
+    """Namespace of the device plugin."""
+    config_map: str | None = None
+    """For installed: ConfigMap with the plugin's configs by name; shared and MIG pools are checked against its keys."""
+    image: str | None = None
+    """Another image of the device plugin, with tag and digest; None = the pinned one."""
+    pull_secrets: tuple[str, ...] = ()
+    """Names of existing pull Secrets in that namespace."""
+    cdi: bool = True
+    """Hand devices over by the Container Device Interface (containerd and CRI-O of the last years); false = environment variable."""
+    driver_root: str = Field(default="/", pattern=r"^/")
+    """Where the driver is installed on the nodes; ``/run/nvidia/driver`` for a driver container."""
+    runtime_class: Name = "nvidia"
+    """RuntimeClass that this stack makes with the device plugin."""
+
+    @field_validator("namespace", "runtime_class")
+    @classmethod
+    def _dns_label(cls, value: str) -> str:
+        return dns_name(value)
+
+
+class PriorityClassConfig(Config):
+    """One PriorityClass; its name in the cluster is ``<stack>-<name>``."""
+
+    name: Name
+    """Name, as servers refer to it."""
+    value: int = Field(ge=-2_147_483_648, le=1_000_000_000)
+    """Higher goes first; 1,000,000,000 is the most that Kubernetes allows to users."""
+    preempts: bool = True
+    """Whether its pods may evict pods of lower value."""
+    description: str = ""
+    """For people."""
+
+    @field_validator("name")
+    @classmethod
+    def _dns_label(cls, value: str) -> str:
+        return dns_name(value)
+
+
+class PlatformConfig(Config):
+    """What exists once per cluster."""
+
+    gpu_layer: GpuLayerConfig = GpuLayerConfig()
+    """Who makes GPUs visible to Kubernetes."""
+    priority_classes: tuple[PriorityClassConfig, ...] = ()
+    """Priority classes; serving above training makes inference preempt training."""
