@@ -1,0 +1,85 @@
+"""The ``interlock`` command. Exit codes: 0 done, 1 refused, 2 usage or configuration."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from interlock.cli.stackfile import StackFile, read_stack
+from interlock.infra.errors import REFUSED, InterlockError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+
+Stack = Annotated[str | None, typer.Option("--stack", "-s", help="Stack whose Pulumi.<stack>.yaml is read.")]
+File = Annotated[Path | None, typer.Option("--file", "-f", help="Any YAML file with the configuration.")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of tables.")]
+
+
+@app.command("plan")
+def show_plan(stack: Stack = None, file: File = None, as_json: AsJson = False) -> None:
+    """Show what follows from a stack's configuration: pools, servers, GPUs, reasons, findings."""
+    from interlock.cli.show import console, plan_tables
+    from interlock.infra.plan.plan import plan
+
+    read = read_stack(stack, file)
+    made = plan(read.config, read.stack, read.source)
+    if as_json:
+        print(made.model_dump_json(indent=2))
+    else:
+        console().print(plan_tables(made))
+    if made.refused:
+        raise typer.Exit(REFUSED)
+
+
+@app.command("render")
+def show_render(stack: Stack = None, file: File = None, as_json: AsJson = False) -> None:
+    """Print the Kubernetes objects of a stack. A refused plan prints its findings instead."""
+    read = read_stack(stack, file)
+    objects = rendered(read)
+    print(json.dumps(objects, indent=2) if as_json else to_yaml(objects), end="" if not as_json else "\n")
+
+
+@app.command("nodes")
+def show_nodes(stack: Stack = None, file: File = None, as_json: AsJson = False) -> None:
+    """Print simulated nodes for a stack's pools, for the local control plane."""
+    from interlock.infra.manifests.nodes import simulated_nodes
+
+    nodes = simulated_nodes(read_stack(stack, file).config.pools)
+    print(json.dumps(nodes, indent=2) if as_json else to_yaml(nodes), end="" if not as_json else "\n")
+
+
+def rendered(read: StackFile) -> list[dict[str, object]]:
+    """The objects of a stack. Raises RefusedError when its plan is refused."""
+    from interlock.infra.errors import RefusedError
+    from interlock.infra.manifests.render import render
+    from interlock.infra.plan.plan import plan
+
+    made = plan(read.config, read.stack, read.source)
+    if made.refused:
+        raise RefusedError("\n".join(finding.text() for finding in made.refused))
+    return render(read.config, made)
+
+
+def to_yaml(documents: list[dict[str, object]]) -> str:
+    """Documents as multi-document YAML with stable key order."""
+    import yaml
+
+    return yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True, width=140, allow_unicode=True)
+
+
+def main() -> None:
+    """Entry point: errors meant for users end in one message and their exit code, never in a traceback."""
+    try:
+        app()
+    except InterlockError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

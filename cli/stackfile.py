@@ -1,0 +1,81 @@
+"""Reads a stack's configuration from its file, without the Pulumi CLI. Values under ``secure:`` are never read."""
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from interlock.infra.config import ClusterConfig, load
+from interlock.infra.errors import ConfigError, Problem
+
+KEY = "interlock:cluster"
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class StackFile:
+    """A stack's name, file and configuration."""
+
+    stack: str
+    source: str
+    config: ClusterConfig
+
+
+def read_stack(stack: str | None, file: Path | None, folder: Path | None = None) -> StackFile:
+    """The configuration of ``stack`` (``Pulumi.<stack>.yaml`` in ``folder``) or of ``file``. Raises ConfigError."""
+    folder = folder or Path()
+    if (stack is None) == (file is None):
+        raise ConfigError([Problem("", "name exactly one of --stack NAME and --file PATH")])
+    path = file or folder / f"Pulumi.{stack}.yaml"
+    if stack is not None and not path.exists():
+        raise ConfigError([Problem("--stack", f"{stack!r} does not exist: there is no {path.name} here; {_known_stacks(folder, stack)}")])
+    return StackFile(stack or _stack_name(path), path.name, load(_cluster(path), path.name))
+
+
+def _stack_name(path: Path) -> str:
+    name = path.name.removeprefix("Pulumi.").removesuffix(path.suffix)
+    return "".join(char if char.isalnum() or char == "-" else "-" for char in name.lower()).strip("-") or "stack"
+
+
+def _known_stacks(folder: Path, wanted: str) -> str:
+    names = sorted(path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in folder.glob("Pulumi.*.yaml"))
+    near = difflib.get_close_matches(wanted, names, n=1)
+    if not names:
+        return "run it in the folder that holds Pulumi.yaml"
+    return f"did you mean {near[0]}?" if near else f"stacks here: {', '.join(names)}"
+
+
+def _cluster(path: Path) -> Any:
+    data = read_yaml(path)
+    if not isinstance(data, dict):
+        raise ConfigError([Problem("", f"holds {type(data).__name__}, not a mapping", path.name)])
+    if "config" in data or "encryptionsalt" in data or "secretsprovider" in data:
+        config = data.get("config") or {}
+        if not isinstance(config, dict) or KEY not in config:
+            raise ConfigError([Problem(KEY, "is missing under config:", path.name)])
+        value = config[KEY]
+        if isinstance(value, dict) and set(value) == {"secure"}:
+            raise ConfigError([Problem(KEY, "is encrypted and cannot be read here; keep secrets in keys of their own", path.name)])
+        return value
+    return data.get(KEY, data)
+
+
+def read_yaml(path: Path) -> Any:
+    """The one document of a YAML file. Raises ConfigError with the place of the fault."""
+    try:
+        text = path.read_text("utf-8")
+    except IsADirectoryError:
+        raise ConfigError([Problem("", "is a folder, not a file", str(path))]) from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        raise ConfigError([Problem("", f"cannot be read: {reason}", str(path))]) from None
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise ConfigError([Problem("", f"is not YAML: {place}{getattr(error, 'problem', None) or error}", str(path))]) from None
+    except RecursionError:
+        raise ConfigError([Problem("", "is nested too deeply", str(path))]) from None

@@ -1,0 +1,40 @@
+"""config -> plan: pure, total, with every finding."""
+
+import datetime as dt
+from collections import Counter
+
+from interlock.infra.config.cluster import ClusterConfig
+from interlock.infra.manifests.render import render
+from interlock.infra.plan.pools import PodDemand, planned_pool
+from interlock.infra.plan.provenance import Provenance
+from interlock.infra.plan.servers import planned_server
+from interlock.infra.plan.types import ClusterPlan
+from interlock.infra.recognise.plan import plan_facts
+from interlock.infra.rules.catalogue import judge
+from interlock.infra.rules.findings import Waiver, apply_waivers
+
+
+def plan(config: ClusterConfig, stack: str, source: str = "", today: dt.date | None = None) -> ClusterPlan:
+    """The plan of ``config`` for ``stack``. ``today`` decides about waivers (None = the system's date). Never raises on a loaded config."""
+    servers = tuple(planned_server(config, index) for index in range(len(config.servers)))
+    demands = {pool.name: [PodDemand(s.name, s.max_replicas, s.gpus) for s in servers if s.pool == pool.name] for pool in config.pools}
+    bare = ClusterPlan(
+        stack=stack,
+        scope=config.scope.value,
+        namespace=config.namespace,
+        production=config.production,
+        pools=tuple(planned_pool(pool, demands[pool.name]) for pool in config.pools),
+        servers=servers,
+    )
+    objects = render(config, bare)
+    facts = plan_facts(bare, objects, source)
+    provenance = Provenance(bare, objects, source)
+    translated = [provenance.translate(finding) for finding in judge(facts, config.rules, today=today)]
+    waivers = [Waiver.model_validate(waiver.model_dump()) for waiver in config.waivers]
+    findings = apply_waivers(translated, waivers, today or dt.date.today())
+    return bare.model_copy(update={"findings": findings})
+
+
+def pods_per_server(plan_: ClusterPlan, pool: str) -> Counter[str]:
+    """How many pods of each server the plan put on the nodes of ``pool``."""
+    return Counter(name for use in plan_.pool(pool).use for name in use.pods)

@@ -1,0 +1,69 @@
+"""The program: settings -> plan -> findings -> resources -> outputs."""
+
+import pulumi
+import pulumi_kubernetes as k8s
+
+from interlock.components.server import InferenceServer
+from interlock.components.workspace import Workspace
+from interlock.infra.config import Scope
+from interlock.infra.errors import InterlockError
+from interlock.infra.manifests.bundle import server_bundle
+from interlock.infra.manifests.servers import server_objects
+from interlock.infra.manifests.workspace import workspace_objects
+from interlock.infra.plan.plan import plan
+from interlock.infra.plan.types import ClusterPlan
+from interlock.infra.rules.findings import Severity
+from interlock.stacks.outputs import stack_outputs
+from interlock.stacks.settings import Settings, read_settings
+from interlock.stacks.target import identify
+
+
+def run() -> None:
+    """One run of the program. What stops it is one message without a traceback."""
+    try:
+        settings = read_settings()
+        made = plan(settings.config, settings.stack, settings.source)
+        report(made)
+        uid = identify(settings)
+    except InterlockError as error:
+        raise pulumi.RunError(str(error)) from None
+    deploy(settings, made, uid)
+
+
+def report(made: ClusterPlan) -> None:
+    """All findings before the first resource; unwaived errors stop the run."""
+    if made.refused:
+        shown = "\n\n".join(finding.text() for finding in made.refused)
+        count = len(made.refused)
+        raise pulumi.RunError(f"{count} contradiction{'s' if count > 1 else ''} in stack {made.stack}, nothing was changed:\n\n{shown}\n")
+    for finding in made.findings:
+        log = pulumi.log.info if finding.severity is Severity.INFO or finding.waiver else pulumi.log.warn
+        log(finding.text())
+
+
+def deploy(settings: Settings, made: ClusterPlan, uid: str) -> None:
+    """The resources of the plan, and the stack's outputs."""
+    config = settings.config
+    provider = k8s.Provider(
+        "cluster",
+        kubeconfig=settings.kubeconfig,
+        context=settings.context,
+        cluster_identifier=uid,
+        enable_server_side_apply=True,
+    )
+    if config.scope is not Scope.PLATFORM:
+        serve(settings, made, provider)
+    pulumi.export("interlock", stack_outputs(config, made, uid).model_dump(mode="json"))
+
+
+def serve(settings: Settings, made: ClusterPlan, provider: k8s.Provider) -> None:
+    """The namespaced part: workspace and servers."""
+    config = settings.config
+    on = pulumi.ResourceOptions(provider=provider)
+    workspace = Workspace("workspace", {"spec": workspace_objects(config, settings.stack)}, on)
+    stores = {store.name: store for store in config.stores}
+    for server in made.servers:
+        weights = config.servers[server.index].weights
+        objects = server_objects(made, server, stores[weights] if weights else None)
+        options = pulumi.ResourceOptions(provider=provider, depends_on=[workspace])
+        InferenceServer(server.name, {"spec": server_bundle(server, objects)}, options)

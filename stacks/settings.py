@@ -1,0 +1,54 @@
+"""The only reader of the stack's configuration."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pulumi
+
+from interlock.infra.config import ClusterConfig, load
+from interlock.infra.errors import ConfigError, Problem
+
+
+RUN_FOLDER = "INTERLOCK_RUN"
+"""Environment variable that moves the run folder of local control planes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What one run of the program is given."""
+
+    stack: str
+    source: str
+    config: ClusterConfig
+    kubeconfig: str
+    """Path of the kubeconfig file, or its content when it came as a secret."""
+    context: str
+
+
+def read_settings() -> Settings:
+    """The settings of this run. Raises ConfigError."""
+    values = pulumi.Config("interlock")
+    stack = pulumi.get_stack()
+    source = f"Pulumi.{stack}.yaml"
+    try:
+        data = values.get_object("cluster")
+    except pulumi.ConfigTypeError:
+        data = values.get("cluster")
+    if data is None:
+        raise ConfigError([Problem("interlock:cluster", f"is missing: write it into {source} (docs/config.md shows every field)")])
+    config = load(data, source)
+    kubeconfig = values.get("kubeconfig") or kubeconfig_path(config)
+    return Settings(stack, source, config, kubeconfig, config.target.context or f"interlock-{config.target.local}")
+
+
+def run_folder() -> Path:
+    """Where local control planes keep their state."""
+    return Path(os.environ.get(RUN_FOLDER) or Path.home() / ".cache" / "interlock" / "run")
+
+
+def kubeconfig_path(config: ClusterConfig) -> str:
+    """The kubeconfig file that the target names."""
+    if config.target.local:
+        return str(run_folder() / config.target.local / "kubeconfig")
+    return str(Path(config.target.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config").expanduser())
