@@ -1,0 +1,133 @@
+"""What is known by vLLM version: spans of read versions, and what may be said about a version that was not read."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+Key = tuple[int, ...]
+
+
+class Standing(StrEnum):
+    """How a name stands in one version."""
+
+    EXISTS = "exists"
+    RENAMED = "renamed"
+    """Not there; what to write instead is known."""
+    REMOVED = "removed"
+    """An older version had it."""
+    NOT_YET = "not_yet"
+    """Only a newer version has it."""
+    UNKNOWN = "unknown"
+    """No version that was read has it."""
+    UNSURE = "unsure"
+    """The version was not read and its neighbours differ, or it is outside what was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A name in a version. `to`: what to use instead; `since`, `until`: first and last read version that has the name."""
+
+    standing: Standing
+    to: str | None = None
+    note: str = ""
+    since: str | None = None
+    until: str | None = None
+    deprecated: bool = False
+
+    @property
+    def exists(self) -> bool:
+        """Whether the version certainly has it."""
+        return self.standing is Standing.EXISTS
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Consecutive read versions in which the facts of a name are the same."""
+
+    since: str
+    until: str
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What stands in for a name; `to` is None where nothing does."""
+
+    to: str | None
+    note: str
+    source: str
+
+
+@cache
+def version_key(version: str | None) -> Key | None:
+    """Sort key of a release or image tag ('v0.33.0-cu129' is 0.33.0, 'rc' and 'dev' sort before it); None for anything else."""
+    found = re.match(r"v?(\d+(?:\.\d+){1,3})(?:[.-]?(post|rc|dev|a|b)(\d*))?", version or "")
+    if not found:
+        return None
+    numbers = [int(n) for n in found[1].split(".")]
+    stage = 0 if not found[2] else 1 if found[2] == "post" else -1
+    return (*numbers, *[0] * (4 - len(numbers)), stage, int(found[3] or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One kind of name (flags, metrics, environment) over all versions read."""
+
+    versions: tuple[str, ...]
+    spans: Mapping[str, tuple[Span, ...]]
+    replacements: Mapping[str, Replacement]
+
+    def at(self, name: str, version: str | None) -> Span | Literal["unsure"] | None:
+        """The span that holds in `version`; None if the name is absent there. An unread version between two that agree is like them."""
+        key = version_key(version)
+        spans = self.spans.get(name, ())
+        around = self._neighbours(key)
+        if around is None:
+            everywhere = len(spans) > 0 and spans[0].since == self.versions[0] and spans[-1].until == self.versions[-1]
+            return spans[-1] if key is None and everywhere else None if key is None and not spans else "unsure"
+        low, high = (_covering(spans, v) for v in around)
+        if (low is None) != (high is None):
+            return "unsure"
+        return low
+
+    def _neighbours(self, key: Key | None) -> tuple[str, str] | None:
+        keys = _keys(self.versions)
+        if key is None or key < keys[0] or key > keys[-1]:
+            return None
+        low = max(i for i, k in enumerate(keys) if k <= key)
+        return self.versions[low], self.versions[low if keys[low] == key else low + 1]
+
+    def absent(self, name: str, version: str | None) -> Status:
+        """Why a name that is absent from `version` is: never there, gone, or not there yet."""
+        spans, replacement = self.spans.get(name, ()), self.replacements.get(name)
+        key = version_key(version)
+        later = bool(spans) and key is not None and all((version_key(s.since) or ()) > key for s in spans)
+        standing = Standing.NOT_YET if later else Standing.REMOVED if spans else Standing.UNKNOWN
+        since, until = (spans[0].since, spans[-1].until) if spans else (None, None)
+        if later or replacement is None:
+            return Status(standing, since=since, until=until)
+        return Status(Standing.RENAMED if replacement.to else standing, replacement.to, replacement.note, since, until)
+
+
+def _covering(spans: tuple[Span, ...], version: str) -> Span | None:
+    key = version_key(version) or ()
+    return next((s for s in spans if (version_key(s.since) or ()) <= key <= (version_key(s.until) or ())), None)
+
+
+@cache
+def _keys(versions: tuple[str, ...]) -> tuple[Key, ...]:
+    return tuple(version_key(v) or () for v in versions)
+
+
+@cache
+def table(kind: Literal["flags", "metrics", "env"]) -> Table:
+    """The table of one kind, as generated from the wheels."""
+    data = json.loads(resources.files("interlock.infra.catalog").joinpath(f"vllm_{kind}.json").read_text(encoding="utf-8"))
+    spans = {name: tuple(Span(row["since"], row["until"], row) for row in rows) for name, rows in data[kind].items()}
+    replacements = {name: Replacement(row["to"], row.get("note", ""), row["source"]) for name, row in data["replacements"].items()}
+    return Table(tuple(data["versions"]), spans, replacements)

@@ -1,0 +1,1 @@
+"""Reads flags, environment variables and metrics out of vLLM wheels, without running vLLM."""

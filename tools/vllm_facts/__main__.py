@@ -1,0 +1,88 @@
+"""Rebuild infra/catalog/vllm_{flags,metrics,env}.json: python -m tools.vllm_facts TREES, one unpacked wheel per folder TREES/VERSION.
+
+`--fetch VERSION ...` downloads the wheels with pip first, keeps their Python files and deletes them. A version without a
+manylinux wheel is left out; the loader then says "unsure" where its neighbours differ.
+"""
+
+import argparse
+import datetime
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from .env import environment
+from .flags import serve_flags
+from .metrics import metrics
+from .source import Source
+from .table import Row, env_row, flag_row, metric_key, metric_row, spans, version_key
+
+CATALOG = Path(__file__).parents[2] / "infra" / "catalog"
+PLATFORMS = ["manylinux1", "manylinux2014", *(f"manylinux_2_{n}" for n in range(17, 41))]
+
+
+def fetch(version: str, trees: Path) -> None:
+    """Unpack the Python files of one wheel into trees/version."""
+    folder = trees / f".{version}"
+    platforms = [arg for p in PLATFORMS for arg in ("--platform", f"{p}_x86_64")]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "-q",
+        "--no-deps",
+        "--no-cache-dir",
+        "--only-binary",
+        ":all:",
+        "--python-version",
+        "3.12",
+        *platforms,
+    ]
+    subprocess.run([*command, "-d", str(folder), f"vllm=={version}"], check=True)
+    for wheel in folder.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(trees / version, [n for n in archive.namelist() if n.startswith("vllm/") and n.endswith(".py")])
+        wheel.unlink()
+    folder.rmdir()
+
+
+def write(path: Path, head: dict[str, Any], tables: dict[str, dict[str, Any]]) -> None:
+    """JSON with one line per name, so that a new version is a readable diff."""
+    parts = [f"{json.dumps(k)}: {json.dumps(v)}" for k, v in head.items()]
+    for name, table in tables.items():
+        lines = ",\n".join(f"    {json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in table.items())
+        parts.append(f"{json.dumps(name)}: {{\n{lines}\n  }}")
+    path.write_text("{\n  " + ",\n  ".join(parts) + "\n}\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tools.vllm_facts", description=__doc__)
+    parser.add_argument("trees", type=Path)
+    parser.add_argument("--fetch", nargs="*", default=[])
+    options = parser.parse_args()
+    for version in options.fetch:
+        fetch(version, options.trees)
+    versions = sorted((p.name for p in options.trees.iterdir() if (p / "vllm").is_dir()), key=version_key)
+    sources = {v: Source(options.trees / v) for v in versions}
+    rows: dict[str, dict[str, dict[str, Row]]] = {
+        "flags": {v: {k: flag_row(f) for k, f in serve_flags(s).items()} for v, s in sources.items()},
+        "env": {v: {k: env_row(f) for k, f in environment(s).items()} for v, s in sources.items()},
+        "metrics": {v: {metric_key(k, m): metric_row(m) for k, m in metrics(s).items()} for v, s in sources.items()},
+    }
+    replacements = json.loads((Path(__file__).parent / "replacements.json").read_text(encoding="utf-8"))
+    head = {
+        "source": "Python files of the vLLM wheels on PyPI, read without running them (tools/vllm_facts)",
+        "date": str(datetime.date.today()),
+        "versions": versions,
+    }
+    for kind, table in rows.items():
+        folded = spans(table)
+        write(CATALOG / f"vllm_{kind}.json", head, {kind: folded, "replacements": replacements[kind]})
+        print(f"vllm_{kind}.json: {len(versions)} versions, {len(folded)} names")
+
+
+if __name__ == "__main__":
+    main()
