@@ -1,0 +1,63 @@
+"""Accelerators as Kubernetes names them: extended resources, node labels, device classes, instance types."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from interlock.infra.facts import Fact, absent, known
+
+
+@cache
+def table() -> Mapping[str, Any]:
+    """The catalog's names of accelerators: resources, node labels, instance families, with their sources."""
+    text = resources.files("interlock.infra.catalog").joinpath("accelerators.json").read_text("utf-8")
+    loaded: Mapping[str, Any] = json.loads(text)
+    return loaded
+
+
+@cache
+def resource_vendor(name: str) -> str | None:
+    """The vendor of an extended resource (``nvidia.com/gpu`` -> nvidia), or None for cpu, memory and the like."""
+    lowered = name.lower()
+    return next((row["vendor"] for row in table()["resources"] if re.match(row["pattern"], lowered)), None)
+
+
+def vendor_of(names: Iterable[str]) -> str | None:
+    """The vendor of the first accelerator among resource names, device classes included."""
+    return next((vendor for name in names if (vendor := resource_vendor(name))), None)
+
+
+def gpu_of(labels: Mapping[str, Fact[str]]) -> Fact[str]:
+    """The GPU that node labels (selector or affinity) ask for: a product, an accelerator label or an instance type."""
+    for row in table()["labels"]:
+        for name, fact in labels.items():
+            if not re.fullmatch(row["key"], name.lower()):
+                continue
+            if not fact.known:
+                return fact
+            product = _product(fact.get(), row["values"])
+            if product:
+                return known(product, fact.path)
+    return absent()
+
+
+def _product(text: str, values: str) -> str | None:
+    """The product in a label's value; alternatives joined by commas must agree."""
+    found = {_one(word.strip(), values) for word in text.split(",") if word.strip()}
+    return found.pop() if len(found) == 1 else None
+
+
+def _one(word: str, values: str) -> str | None:
+    if values != "instance":
+        return word.removesuffix("-SHARED") or None
+    lowered = word.lower()
+    return next((row["gpu"] for row in table()["instances"] if re.match(row["pattern"], lowered)), None)
+
+
+def gpu_family(text: str) -> bool:
+    """Whether an instance type or family carries accelerators."""
+    lowered = text.lower()
+    return any(re.match(row["pattern"], lowered) for row in table()["instances"])

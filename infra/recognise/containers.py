@@ -1,0 +1,208 @@
+"""One container of a pod: its facts, and what it starts."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from interlock.infra.facts import Container, Fact, Mount, Probe, Role, Volume, absent, known, unknown
+from interlock.infra.recognise import commands
+from interlock.infra.recognise.arguments import Arguments, read_arguments
+from interlock.infra.recognise.commands import Launch
+from interlock.infra.recognise.context import Context
+from interlock.infra.recognise.document import Node
+from interlock.infra.recognise.env import Environment, read_environment
+from interlock.infra.recognise.images import Image, read_image
+
+_PROBES = {"startup": "startupProbe", "readiness": "readinessProbe", "liveness": "livenessProbe"}
+_HANDLERS = {"httpGet": "http", "tcpSocket": "tcp", "grpc": "grpc", "exec": "exec"}
+_SLEEP = re.compile(r"^\s*(?:/bin/)?sleep\s+(\d+(?:\.\d+)?)\s*;?\s*$")
+# Flags that vLLM has and the other engines spell otherwise: two of them make an unknown program a vLLM.
+_TYPICAL = frozenset(
+    {"tensor-parallel-size", "served-model-name", "max-model-len", "gpu-memory-utilization", "max-num-seqs", "enforce-eager"}
+    | {"enable-auto-tool-choice", "tool-call-parser", "max-num-batched-tokens", "enable-prefix-caching", "pipeline-parallel-size"}
+)
+_FOREIGN = frozenset({"model-path", "mem-fraction-static", "model-id", "context-length", "num-shard"})
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A container with all that was found out about it."""
+
+    container: Container
+    launch: Launch
+    environment: Environment
+    image: Image
+    arguments: Arguments
+    file: Callable[[str], tuple[str, str] | None] = lambda name: None
+    """Text and path of a file that a ConfigMap of the set mounts."""
+
+    @property
+    def engine(self) -> str:
+        """``vllm``, another engine, or empty."""
+        return self.launch.engine if self.launch.engine not in ("idle", "none", "ray") else ""
+
+
+def raw_list(node: Node) -> tuple[Fact[str], ...]:
+    """The items of ``command`` or ``args`` as raw texts; one text instead of a list counts as a list of one."""
+    if node.unknown:
+        return (unknown(node.path, "not known before the update"),)
+    if node.is_list:
+        return tuple(item.text(raw=True) for item in node.items())
+    return (node.text(raw=True),) if node else ()
+
+
+def _list_fact(node: Node) -> Fact[tuple[str, ...]]:
+    if not node:
+        return absent(node.path)
+    items = raw_list(node)
+    if not all(item.known for item in items):
+        return unknown(node.path, "an item is not known here")
+    return known(tuple(item.get() for item in items), node.path)
+
+
+def read_probe(node: Node, kind: str) -> Probe:
+    """One probe."""
+    handler = next((key for key in _HANDLERS if node[key]), "")
+    return Probe(
+        kind=kind,
+        path=node.path,
+        http_path=node.at("httpGet", "path").text(),
+        port=node[handler]["port"].text() if handler else absent(node.path),
+        initial_delay=node["initialDelaySeconds"].number(),
+        period=node["periodSeconds"].number(),
+        failure_threshold=node["failureThreshold"].integer(),
+        timeout=node["timeoutSeconds"].number(),
+        grace_period=node["terminationGracePeriodSeconds"].number(),
+        handler=_HANDLERS.get(handler, ""),
+    )
+
+
+def read_probes(node: Node) -> Mapping[str, Probe]:
+    """All probes of a container."""
+    return {kind: read_probe(node[key], kind) for kind, key in _PROBES.items() if node[key].mapping}
+
+
+def _pre_stop(node: Node) -> Fact[float]:
+    stop = node.at("lifecycle", "preStop")
+    if not stop:
+        return absent(stop.path)
+    if stop["sleep"]:
+        return stop.at("sleep", "seconds").number()
+    words = [fact.value or "" for fact in raw_list(stop.at("exec", "command"))]
+    text = words[-1] if words and words[0].rsplit("/", 1)[-1] in ("sh", "bash") else " ".join(words)
+    match = _SLEEP.match(text)
+    return known(float(match.group(1)), stop.path) if match else unknown(stop.path, "a command whose time cannot be read")
+
+
+def _ports(node: Node) -> Mapping[str, int]:
+    found = {}
+    for index, port in enumerate(node["ports"].items()):
+        number = port["containerPort"].integer()
+        if number.known:
+            found[port["name"].string() or f"#{index}"] = number.get()
+    return found
+
+
+def _mounts(node: Node) -> tuple[Mount, ...]:
+    return tuple(
+        Mount(
+            volume=mount["name"].string(),
+            mount_path=mount["mountPath"].string(),
+            read_only=mount["readOnly"].boolean().value is True,
+            sub_path=mount["subPath"].string(),
+            path=mount.path,
+        )
+        for mount in node["volumeMounts"].items()
+    )
+
+
+def _files(mounts: tuple[Mount, ...], volumes: Mapping[str, Node], context: Context, name: str) -> tuple[str, str] | None:
+    """Text and path of a file that a ConfigMap of the set puts at ``name``."""
+    for mount in mounts:
+        base = mount.mount_path.rstrip("/")
+        source = volumes.get(mount.volume, Node(None)).at("configMap")
+        data = context.config_maps.get(source["name"].string())
+        if not source or data is None:
+            continue
+        if mount.sub_path and name == base:
+            wanted = mount.sub_path
+        elif not mount.sub_path and name.startswith(base + "/"):
+            wanted = name[len(base) + 1 :]
+        else:
+            continue
+        renamed = {item["path"].string(): item["key"].string() for item in source["items"].items()}
+        fact = data.get(renamed.get(wanted, wanted), Fact())
+        if fact.known:
+            return fact.get(), mount.path
+    return None
+
+
+def read_container(node: Node, volumes: Mapping[str, Node], context: Context, init: bool = False) -> Read:
+    """Facts of one container and the engine it starts."""
+    environment = read_environment(node, context.config_maps)
+    reference = node["image"].text()
+    image = read_image(reference, node["image"].string())
+    mounts = _mounts(node)
+
+    def file(name: str) -> tuple[str, str] | None:
+        return _files(mounts, volumes, context, name)
+
+    surroundings = commands.Context(environment, file, image)
+    command, args = (commands.words_of(raw_list(node[key]), environment) for key in ("command", "args"))
+    launch = commands.find_launch(command, args, surroundings)
+    arguments = read_arguments(launch.words) if launch.engine in ("vllm", "") else Arguments()
+    launch = settle(launch, image, arguments)
+    role = Role.INIT if init else Role.ENGINE if launch.engine == "vllm" else Role.SIDECAR
+    resources = node["resources"]
+    container = Container(
+        name=node["name"].string(),
+        role=role,
+        path=node.path,
+        image=reference,
+        command=_list_fact(node["command"]),
+        args=_list_fact(node["args"]),
+        requests=resources["requests"].facts(),
+        limits=resources["limits"].facts(),
+        claims=tuple(claim["name"].string() for claim in resources["claims"].items()),
+        env=environment.values,
+        env_from=environment.open,
+        env_sources=environment.sources,
+        probes=read_probes(node),
+        ports=_ports(node),
+        mounts=mounts,
+        pre_stop=_pre_stop(node),
+        security=node["securityContext"].facts(),
+    )
+    return Read(container, launch, environment, image, arguments, file)
+
+
+def settle(launch: Launch, image: Image, arguments: Arguments) -> Launch:
+    """Decides the engine where the command does not say it: by the image, else by flags that only vLLM has."""
+    if launch.engine:
+        return launch
+    names = {flag.name for flag in arguments.flags}
+    if image.engine not in ("", "ray"):
+        return replace(launch, engine=image.engine)
+    if len(names & _TYPICAL) >= 2 and not names & _FOREIGN:
+        return replace(launch, engine="vllm", entrypoint=launch.entrypoint or "image", complete=False)
+    return launch
+
+
+def volume_nodes(spec: Node) -> Mapping[str, Node]:
+    """Pod volumes by name."""
+    return {volume["name"].string(): volume for volume in spec["volumes"].items()}
+
+
+def read_volume(node: Node) -> Volume:
+    """One pod volume."""
+    kind = next((key for key, value in node.fields() if key != "name" and value), "emptyDir")
+    source = node[kind]
+    return Volume(
+        name=node["name"].string(),
+        kind=kind,
+        path=node.path,
+        claim=source["claimName"].string() if kind == "persistentVolumeClaim" else "",
+        medium=source["medium"].string(),
+        size_limit=source["sizeLimit"].size(),
+        host_path=source["path"].string() if kind == "hostPath" else "",
+    )

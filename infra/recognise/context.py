@@ -1,0 +1,61 @@
+"""What recognition knows of the whole set while it reads one document."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from interlock.infra.facts import Fact
+from interlock.infra.recognise.document import Document, Node
+
+Parse = Callable[[str], Any]
+"""Reads embedded YAML or JSON text; raises ValueError when it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRequest:
+    """Devices that a ResourceClaim (template) allocates."""
+
+    device_class: str
+    count: Fact[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Objects that others refer to by name."""
+
+    parse: Parse
+    config_maps: Mapping[str, Mapping[str, Fact[str]]] = field(default_factory=dict)
+    device_claims: Mapping[str, tuple[DeviceRequest, ...]] = field(default_factory=dict)
+    runtimes: Mapping[str, Node] = field(default_factory=dict)
+    """KServe serving runtimes by name."""
+
+
+def gather(documents: Iterable[Document], parse: Parse) -> Context:
+    """Reads what other documents refer to."""
+    maps: dict[str, Mapping[str, Fact[str]]] = {}
+    claims: dict[str, tuple[DeviceRequest, ...]] = {}
+    runtimes: dict[str, Node] = {}
+    for document in documents:
+        root = Node(document.data, document.path)
+        kind, name = root["kind"].string(), root.at("metadata", "name").string()
+        if kind == "ConfigMap":
+            # Raw: scripts are full of shell variables.
+            maps[name] = root["data"].facts(raw=True)
+        elif kind in ("ResourceClaimTemplate", "ResourceClaim"):
+            spec = root["spec"]["spec"] if kind == "ResourceClaimTemplate" else root["spec"]
+            claims[name] = device_requests(spec)
+        elif kind in ("ServingRuntime", "ClusterServingRuntime"):
+            runtimes[name] = root
+    return Context(parse, maps, claims, runtimes)
+
+
+def device_requests(spec: Node) -> tuple[DeviceRequest, ...]:
+    """The requests of a claim's spec, in the forms of the v1alpha3 to v1 API."""
+    found = []
+    for request in spec.at("devices", "requests").items():
+        exact = request["exactly"] if request["exactly"] else request
+        first = next(iter(request["firstAvailable"].items()), exact)
+        found.append(DeviceRequest(first["deviceClassName"].string(), first["count"].integer()))
+    if not found and spec["resourceClassName"]:
+        found.append(DeviceRequest(spec["resourceClassName"].string(), Fact()))
+    return tuple(found)

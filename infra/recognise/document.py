@@ -1,0 +1,234 @@
+"""What recognition reads: plain documents, a sentinel for values not known yet, and a walker that never raises."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from interlock.infra.facts import Fact, Origin, absent, known, unknown
+from interlock.infra.values import bytes_of, quantity, seconds
+
+
+class _Sentinel:
+    """A value with a name."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+UNKNOWN: Final = _Sentinel("UNKNOWN")
+"""Stands anywhere in a document for a value that is not known at preview."""
+MISSING: Final = _Sentinel("MISSING")
+
+# Pulumi SDK, plugin/rpc: how an unknown value and a secret are written in JSON.
+_PULUMI_UNKNOWNS = frozenset(
+    {
+        "[secret]",
+        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
+        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
+        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
+        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
+        "030794c1-ac77-496b-92df-f27374a8bd58",
+        "e48ece36-62e2-4504-bad9-02848725956a",
+    }
+)
+_PULUMI_SIGNATURE = "4dabf18193072939515e22adb298388d"
+# Go templates, shell and envsubst variables, Argo and Jinja expressions, merge markers of generators.
+_TEMPLATED = re.compile(r"\{\{.*?\}\}|\$\{[^}]*\}|\$\([^)]*\)|\{%.*?%\}|<%.*?%>|(?<!\$)\$[A-Z_][A-Z0-9_]+|^__\w+__$", re.DOTALL)
+_PLAIN_KEY = re.compile(r"^[A-Za-z0-9_-]+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document: plain dicts, lists, strings and numbers (``UNKNOWN`` anywhere), and where it came from."""
+
+    data: Any
+    file: str = ""
+    index: int = 0
+    """Index in the file, from 0."""
+    path: str = ""
+    """Where ``data`` stands in that document (an item of a List); empty for the whole."""
+
+
+def child_path(path: str, key: str) -> str:
+    """The path of a field: ``a.b``, with brackets where the key holds anything but letters, digits, ``_`` and ``-``."""
+    if not _PLAIN_KEY.match(key):
+        return f'{path}["{key}"]'
+    return f"{path}.{key}" if path else key
+
+
+def templated(text: str) -> bool:
+    """Whether a text holds an expression that something else fills in."""
+    return ("{" in text or "$" in text or "<%" in text or "__" in text) and _TEMPLATED.search(text) is not None
+
+
+def is_unknown(value: Any) -> bool:
+    """Whether a value stands for one that is not known at preview (or is a Pulumi secret, which is never read)."""
+    if isinstance(value, str):
+        return value in _PULUMI_UNKNOWNS
+    return value is UNKNOWN or (isinstance(value, Mapping) and _PULUMI_SIGNATURE in value)
+
+
+def scalar_text(value: Any) -> str | None:
+    """The text YAML would have written for a scalar, or None for anything else."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        # str() refuses integers of thousands of digits.
+        return str(value) if -(10**40) < value < 10**40 else None
+    if isinstance(value, float):
+        return repr(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value in a document with its path. Every reader answers for any value: absent, unknown or known; none raises."""
+
+    value: Any
+    path: str = ""
+
+    def __getitem__(self, key: str) -> "Node":
+        value = self.value.get(key, MISSING) if isinstance(self.value, Mapping) else (UNKNOWN if is_unknown(self.value) else MISSING)
+        return Node(MISSING if value is None else value, child_path(self.path, key))
+
+    def at(self, *keys: str) -> "Node":
+        """The node below several keys."""
+        node = self
+        for key in keys:
+            node = node[key]
+        return node
+
+    def first(self, *keys: str) -> "Node":
+        """The first stated of several fields; the first one (absent) when none is."""
+        return next((self[key] for key in keys if self[key]), self[keys[0]])
+
+    def __bool__(self) -> bool:
+        """Whether anything is stated."""
+        return self.value is not MISSING and self.value is not None
+
+    @property
+    def unknown(self) -> bool:
+        """Stated but not known at preview."""
+        return is_unknown(self.value)
+
+    @property
+    def mapping(self) -> Mapping[str, Any]:
+        """The value as a mapping; empty for anything else."""
+        return self.value if isinstance(self.value, Mapping) and not self.unknown else {}
+
+    def fields(self) -> Iterator[tuple[str, "Node"]]:
+        """Key and node of a mapping."""
+        for key in self.mapping:
+            name = scalar_text(key) or "?"
+            yield name, Node(self.mapping[key], child_path(self.path, name))
+
+    def items(self) -> Iterator["Node"]:
+        """The nodes of a list."""
+        if isinstance(self.value, list | tuple):
+            for index, value in enumerate(self.value):
+                yield Node(value, f"{self.path}[{index}]")
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the value is a list."""
+        return isinstance(self.value, list | tuple)
+
+    def _fact(self) -> Fact[str] | None:
+        if not self:
+            return absent(self.path)
+        if self.unknown:
+            return unknown(self.path, "not known before the update")
+        return None
+
+    def text(self, *, raw: bool = False) -> Fact[str]:
+        """The scalar as text; unknown when it is templated (unless ``raw``) or no scalar."""
+        early = self._fact()
+        if early is not None:
+            return early
+        text = scalar_text(self.value)
+        if text is None:
+            return unknown(self.path, f"{type(self.value).__name__} where a text belongs")
+        if not raw and templated(text):
+            return unknown(self.path, f"templated: {text[:200]}")
+        return known(text, self.path)
+
+    def string(self) -> str:
+        """The text as written, empty when there is none."""
+        return (scalar_text(self.value) or "") if self and not self.unknown else ""
+
+    def _number(self, convert: Any) -> Fact[Any]:
+        fact = self.text()
+        if not fact.known:
+            return fact
+        try:
+            value = convert(fact.get())
+        except (ValueError, ArithmeticError) as error:
+            return unknown(self.path, str(error)[:200])
+        return known(value, self.path) if math.isfinite(value) else unknown(self.path, "not a finite number")
+
+    def integer(self) -> Fact[int]:
+        """A whole number, also as a quantity (``"2"``, ``1k``)."""
+        return self._number(_whole)
+
+    def number(self) -> Fact[float]:
+        """A number or quantity as a float."""
+        return self._number(lambda text: float(quantity(text)))
+
+    def size(self) -> Fact[int]:
+        """A quantity in bytes."""
+        return self._number(bytes_of)
+
+    def duration(self) -> Fact[float]:
+        """Seconds."""
+        return self._number(seconds)
+
+    def boolean(self) -> Fact[bool]:
+        """A truth value, also as text."""
+        fact = self.text()
+        if not fact.known:
+            return Fact(fact.state, None, fact.path, fact.why)
+        word = fact.get().strip().lower()
+        if word in ("true", "yes", "on", "1"):
+            return known(True, self.path)
+        return known(False, self.path) if word in ("false", "no", "off", "0") else unknown(self.path, f"{word[:40]!r} is no truth value")
+
+    def texts(self) -> Mapping[str, str]:
+        """A mapping of plain texts (labels, annotations, selectors); what is no scalar is left out."""
+        return {key: text for key, node in self.fields() if (text := node.string() if not node.unknown else None) is not None}
+
+    def facts(self, *, raw: bool = False) -> Mapping[str, Fact[str]]:
+        """A mapping of text facts."""
+        return {key: node.text(raw=raw) for key, node in self.fields()}
+
+
+def _whole(text: str) -> int:
+    number = quantity(text)
+    if number != number.to_integral_value():
+        raise ValueError(f"{text} is no whole number")
+    return int(number)
+
+
+def origin(root: Node, document: Document, form: str = "") -> Origin:
+    """Where an object was read from."""
+    metadata = root["metadata"]
+    return Origin(
+        kind=root["kind"].string(),
+        name=metadata["name"].string() or metadata["generateName"].string(),
+        namespace=metadata["namespace"].string(),
+        file=document.file,
+        document=document.index,
+        path=root.path,
+        form=form,
+        annotations=metadata["annotations"].texts(),
+        labels=metadata["labels"].texts(),
+    )

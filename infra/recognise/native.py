@@ -1,0 +1,154 @@
+"""Workloads of Kubernetes itself, and of any kind that holds a pod template: Deployment, StatefulSet, Job, Rollout, Knative, ..."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from interlock.infra.facts import Engine, Fact, NotJudged, Origin, Pod, Rollout, Workload, absent, known
+from interlock.infra.recognise.accelerators import vendor_of
+from interlock.infra.recognise.context import Context
+from interlock.infra.recognise.document import Document, Node, origin
+from interlock.infra.recognise.engines import engine_of
+from interlock.infra.recognise.gpus import product_fact
+from interlock.infra.recognise.pods import PodRead, claim_volumes, read_pod
+
+Result = Iterator[Workload | NotJudged]
+_DEEPEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Where a pod template stands."""
+
+    metadata: Node
+    spec: Node
+
+
+# Kinds whose template stands where the API says; any other kind is searched for pod specs.
+_TEMPLATES: dict[str, tuple[str, ...]] = {
+    "Deployment": ("spec", "template"),
+    "StatefulSet": ("spec", "template"),
+    "DaemonSet": ("spec", "template"),
+    "ReplicaSet": ("spec", "template"),
+    "ReplicationController": ("spec", "template"),
+    "Rollout": ("spec", "template"),
+    "Job": ("spec", "template"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template"),
+    "Pod": (),
+    "PodTemplate": ("template",),
+    "Service": ("spec", "template"),
+    "Configuration": ("spec", "template"),
+}
+_SINGLE = frozenset({"Pod", "Job", "CronJob", "PodTemplate", "DaemonSet"})
+
+
+def templates(root: Node) -> Iterator[Template]:
+    """The pod templates of an object."""
+    keys = _TEMPLATES.get(root["kind"].string())
+    if keys is not None:
+        node = root.at(*keys)
+        if node["spec"]["containers"].is_list:
+            yield Template(node["metadata"], node["spec"])
+        return
+    yield from _search(root, Node(None), 0)
+
+
+def _search(node: Node, parent: Node, depth: int) -> Iterator[Template]:
+    if depth > _DEEPEST:
+        return
+    if node["containers"].is_list and any(item["image"] or item["command"] for item in node["containers"].items()):
+        yield Template(parent["metadata"], node)
+        return
+    children = (child for _, child in node.fields()) if node.mapping else node.items()
+    for child in children:
+        if isinstance(child.value, dict | list):
+            yield from _search(child, node, depth + 1)
+
+
+def read_native(root: Node, document: Document, context: Context) -> Result:
+    """Workloads of an object with pod templates."""
+    source = origin(root, document, "container")
+    found = list(templates(root))
+    for template in found:
+        pod = read_pod(template.spec, template.metadata, context)
+        pod = replace(pod, pod=replace(pod.pod, volumes=(*pod.pod.volumes, *claim_volumes(root.at("spec", "volumeClaimTemplates")))))
+        several = len(found) > 1
+        yield from engines_in(root, replace(source, path=template.spec.path if several else source.path), (pod,), context)
+
+
+def engines_in(root: Node, source: Origin, pods: tuple[PodRead, ...], context: Context, adds: frozenset[str] = frozenset()) -> Result:
+    """One workload per engine container of the pods; other engines are named."""
+    engines = [(pod, read) for pod in pods for read in pod.engines]
+    others = {read.engine for pod in pods for read in pod.reads if read.engine not in ("", "vllm")}
+    if not engines:
+        for name in sorted(others):
+            yield NotJudged(source, f"{name} is not vLLM: skipped")
+        return
+    for _, read in engines:
+        form = "shell" if read.launch.entrypoint in ("shell", "script") else source.form
+        yield assemble(root, replace(source, form=form), engine_of(read, context), pods, adds)
+
+
+def assemble(root: Node, source: Origin, engine: Engine, reads: tuple[PodRead, ...], adds: frozenset[str] = frozenset()) -> Workload:
+    """The workload around an engine."""
+    spec = root["spec"]
+    pods = tuple(read.pod for read in reads)
+    return Workload(
+        origin=source,
+        engine=engine,
+        vendor=vendor(reads, engine.container),
+        replicas=known(1) if source.kind in _SINGLE and source.kind != "DaemonSet" else spec["replicas"].integer(),
+        pods=pods,
+        rollout=_rollout(root),
+        selector=spec.at("selector", "matchLabels").texts() or (spec["selector"].texts() if source.kind == "ReplicationController" else {}),
+        gpu=next((product_fact(read.gpu) for read in reads if not read.gpu.absent), absent()),
+        service_name=spec["serviceName"].text() if source.kind == "StatefulSet" else absent(),
+        operator_adds=adds,
+        paths=_paths(root, pods, engine.container),
+    )
+
+
+def vendor(reads: tuple[PodRead, ...], name: str) -> Fact[str]:
+    """What the engine's image is built for; where that does not say, whose accelerator its container asks for."""
+    containers = [read for pod in reads for read in pod.reads if read.container.name == name or not name]
+    for read in containers:
+        if read.image.vendor:
+            return known(read.image.vendor, read.container.image.path)
+    for read in containers:
+        found = vendor_of((*read.container.limits, *read.container.requests))
+        if found:
+            return known(found, f"{read.container.path}.resources")
+    return absent()
+
+
+def _rollout(root: Node) -> Rollout:
+    spec = root["spec"]
+    node = spec["updateStrategy"] if root["kind"].string() in ("StatefulSet", "DaemonSet") else spec["strategy"]
+    rolling = node.first("rollingUpdate", "canary")
+    return Rollout(
+        strategy=node["type"].text() if node["type"] or root["kind"].string() != "Rollout" else known("RollingUpdate", node.path),
+        max_surge=rolling["maxSurge"].text(),
+        max_unavailable=rolling["maxUnavailable"].text(),
+        progress_deadline=spec["progressDeadlineSeconds"].number(),
+        path=node.path,
+    )
+
+
+def _paths(root: Node, pods: tuple[Pod, ...], name: str) -> dict[str, str]:
+    """Where absent facts would stand."""
+    container = next((item for pod in pods for item in pod.containers if item.name == name), None)
+    base = container.path if container else (pods[0].path if pods else root.path)
+    pod = pods[0].path if pods else root.path
+    return {
+        "container": base,
+        "gpus": f"{base}.resources.limits",
+        "probes": base,
+        "tensor_parallel": f"{base}.args",
+        "args": f"{base}.args",
+        "image": f"{base}.image",
+        "shm": f"{pod}.volumes",
+        "volumes": f"{pod}.volumes",
+        "service_links": pod,
+        "grace_period": pod,
+        "replicas": "spec.replicas",
+        "rollout": "spec.strategy",
+    }

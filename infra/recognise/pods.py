@@ -1,0 +1,88 @@
+"""Pod templates: containers, volumes, placement."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from interlock.infra.facts import Container, Fact, Pod, Role, Volume, known
+from interlock.infra.recognise.accelerators import gpu_of
+from interlock.infra.recognise.containers import Read, read_container, read_volume, volume_nodes
+from interlock.infra.recognise.context import Context
+from interlock.infra.recognise.document import Node
+
+_ONE: Fact[int] = Fact()
+
+
+@dataclass(frozen=True, slots=True)
+class PodRead:
+    """A pod template with what its containers start."""
+
+    pod: Pod
+    reads: tuple[Read, ...]
+    gpu: Fact[str]
+    """GPU that its node labels ask for."""
+
+    @property
+    def engines(self) -> tuple[Read, ...]:
+        """Containers that start vLLM."""
+        return tuple(read for read in self.reads if read.container.role is Role.ENGINE)
+
+
+def read_pod(spec: Node, metadata: Node, context: Context, role: str = "", count: Fact[int] = _ONE) -> PodRead:
+    """One pod spec with its template's metadata."""
+    volumes = volume_nodes(spec)
+    reads = [read_container(node, volumes, context) for node in spec["containers"].items()]
+    for node in spec["initContainers"].items():
+        reads.append(read_container(node, volumes, context, init=node["restartPolicy"].string() != "Always"))
+    labels = _node_labels(spec)
+    pod = Pod(
+        path=spec.path,
+        role=role,
+        count=count,
+        containers=tuple(read.container for read in reads),
+        volumes=tuple(read_volume(node) for node in spec["volumes"].items()),
+        node_selector=spec["nodeSelector"].facts(),
+        affinity=bool(spec.at("affinity", "nodeAffinity") or spec["topologySpreadConstraints"] or spec["nodeName"]),
+        tolerations=_tolerations(spec),
+        host_ipc=spec["hostIPC"].boolean().value is True,
+        host_network=spec["hostNetwork"].boolean().value is True,
+        service_links=spec["enableServiceLinks"].boolean(),
+        grace_period=spec["terminationGracePeriodSeconds"].number(),
+        runtime_class=spec["runtimeClassName"].text(),
+        priority_class=spec["priorityClassName"].text(),
+        service_account_token=spec["automountServiceAccountToken"].boolean(),
+        labels=metadata["labels"].texts(),
+        annotations=metadata["annotations"].texts(),
+    )
+    return PodRead(pod, tuple(reads), gpu_of(labels))
+
+
+def _tolerations(spec: Node) -> tuple[str, ...]:
+    keys = []
+    for toleration in spec["tolerations"].items():
+        key = toleration["key"].string()
+        keys.append(key or ("*" if toleration["operator"].string() == "Exists" else ""))
+    return tuple(key for key in keys if key)
+
+
+def _node_labels(spec: Node) -> Mapping[str, Fact[str]]:
+    """Labels that a node must have: the selector, and required affinity with one term."""
+    labels = dict(spec["nodeSelector"].facts())
+    terms = list(spec.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms").items())
+    for term in terms if len(terms) == 1 else ():
+        for expression in term["matchExpressions"].items():
+            values = [value.text() for value in expression["values"].items()]
+            if expression["operator"].string() == "In" and values and all(value.known for value in values):
+                labels.setdefault(expression["key"].string(), known(",".join(value.get() for value in values), expression.path))
+    return labels
+
+
+def claim_volumes(templates: Node) -> tuple[Volume, ...]:
+    """The claims of ``volumeClaimTemplates``: one per replica."""
+    return tuple(
+        Volume(name=node.at("metadata", "name").string(), kind="volumeClaimTemplate", path=node.path) for node in templates.items()
+    )
+
+
+def all_containers(pods: tuple[Pod, ...]) -> tuple[Container, ...]:
+    """The containers of several pods."""
+    return tuple(container for pod in pods for container in pod.containers)
