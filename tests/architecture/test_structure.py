@@ -1,0 +1,111 @@
+"""The shape of the house: what may import what, how big things may be, what must be documented."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("infra", "components", "stacks", "cli", "policies", "runtime", "tools")
+MODULES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py") if "toolchain" not in path.parts)
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"), filename=str(path))
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_module_stays_under_300_lines(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) < 300
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_a_function_stays_under_40_lines_and_a_component_constructor_under_60(path: Path) -> None:
+    too_long = []
+    for function in functions(parsed(path)):
+        limit = 60 if function.name == "__init__" and "components" in path.parts else 40
+        length = (function.end_lineno or 0) - function.lineno + 1
+        if length >= limit:
+            too_long.append(f"{function.name}: {length} lines")
+    assert not too_long
+
+
+def test_the_import_contracts_hold() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_infra_and_runtime_import_with_pulumi_made_unimportable() -> None:
+    modules = [
+        "interlock." + ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in MODULES
+        if path.relative_to(ROOT).parts[0] in ("infra", "runtime")
+    ]
+    blocked = "import sys\nfor name in ('pulumi', 'pulumi_kubernetes', 'pulumi_policy', 'kubernetes', 'yaml', 'rich', 'typer', 'httpx'):\n    sys.modules[name] = None\n"
+    script = blocked + "import importlib\n" + "\n".join(f"importlib.import_module({module!r})" for module in modules)
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_command_plans_without_pulumi() -> None:
+    script = "import sys\nsys.modules['pulumi'] = None\nsys.argv = ['interlock', 'plan', '--stack', 'dev']\nfrom interlock.cli.main import main\nmain()"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "chat" in done.stdout
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if "infra" in path.parts], ids=name)
+def test_every_field_of_a_pydantic_model_has_a_docstring(path: Path) -> None:
+    bare = []
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ClassDef) and _is_model(node):
+            bare += [f"{node.name}.{field}" for field in _undocumented(node)]
+    assert not bare
+
+
+def _is_model(node: ast.ClassDef) -> bool:
+    return any(isinstance(base, ast.Name) and base.id in ("BaseModel", "Config", "Planned", "Output") for base in node.bases)
+
+
+def _undocumented(node: ast.ClassDef) -> Iterator[str]:
+    for statement, following in zip(node.body, [*node.body[1:], None], strict=True):
+        if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
+            continue
+        documented = (
+            isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant) and isinstance(following.value.value, str)
+        )
+        if statement.target.id != "model_config" and "ClassVar" not in ast.dump(statement.annotation) and not documented:
+            yield statement.target.id
+
+
+COMPONENTS = [path for path in MODULES if "components" in path.parts]
+
+
+@pytest.mark.parametrize("path", COMPONENTS, ids=name)
+def test_a_component_reads_no_config_and_no_environment_and_uses_no_annotation_that_the_schema_analyser_cannot_read(path: Path) -> None:
+    text = path.read_text("utf-8")
+    for banned in ("from __future__ import annotations", "pulumi.Config", "os.environ", "Literal[", "Annotated[", "k8s.Provider("):
+        assert banned not in text, banned
+
+
+def test_only_the_settings_read_the_stack_configuration() -> None:
+    readers = [name(path) for path in MODULES if "pulumi.Config(" in path.read_text("utf-8")]
+    assert readers in (["stacks/settings.py"], ["policies/pack.py", "stacks/settings.py"])
+
+
+def test_the_program_is_six_lines() -> None:
+    lines = [line for line in (ROOT / "__main__.py").read_text("utf-8").splitlines() if line.strip()]
+    assert len(lines) <= 6
