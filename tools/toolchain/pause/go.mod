@@ -1,0 +1,2 @@
+module interlock.test/toolchain/pause
+go 1.26
