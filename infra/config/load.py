@@ -23,11 +23,22 @@ def load(data: object, source: str = "") -> ClusterConfig:
     try:
         config = ClusterConfig.model_validate(data)
     except ValidationError as error:
-        raise ConfigError([_problem(detail, data, source) for detail in error.errors()]) from None
+        raise ConfigError([_problem(detail, data, source) for detail in _first_causes(error.errors())]) from None
     problems = [Problem(path, message, source) for path, message in _references(config)]
     if problems:
         raise ConfigError(problems)
     return config
+
+
+def _first_causes(details: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Without the "too short" of a list whose items are wrong: those items were given, only not valid."""
+    places = [detail["loc"] for detail in details]
+
+    def follows(detail: ErrorDetails) -> bool:
+        place = detail["loc"]
+        return detail["type"] == "too_short" and any(other[: len(place)] == place and other != place for other in places)
+
+    return [detail for detail in details if not follows(detail)]
 
 
 def dotted(location: Iterable[str | int]) -> str:

@@ -127,7 +127,8 @@ class StoreConfig(Config):
     def _fits_its_kind(self) -> Self:
         required, allowed = FIELDS[self.kind]
         own = frozenset[str]().union(*(must | may for must, may in FIELDS.values()))
-        given = self.model_fields_set & own
+        # By value and not by what was written: a config that went through JSON states every field.
+        given = {name for name in own if getattr(self, name) != type(self).model_fields[name].get_default(call_default_factory=True)}
         missing, foreign = sorted(required - given), sorted(given - required - allowed)
         if missing:
             raise ValueError(f"kind {self.kind} needs {', '.join(missing)}")

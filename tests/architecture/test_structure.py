@@ -17,6 +17,13 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"), filename=str(path))
 
 
+def python(script: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+BLOCKED = ("pulumi", "pulumi_kubernetes", "pulumi_policy", "kubernetes", "yaml", "rich", "typer", "httpx")
+
+
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
@@ -42,9 +49,7 @@ def test_a_function_stays_under_40_lines_and_a_component_constructor_under_60(pa
 
 
 def test_the_import_contracts_hold() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"], cwd=ROOT, capture_output=True, text=True
-    )
+    done = python("from importlinter.cli import lint_imports_command as run; run()")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -54,15 +59,16 @@ def test_infra_and_runtime_import_with_pulumi_made_unimportable() -> None:
         for path in MODULES
         if path.relative_to(ROOT).parts[0] in ("infra", "runtime")
     ]
-    blocked = "import sys\nfor name in ('pulumi', 'pulumi_kubernetes', 'pulumi_policy', 'kubernetes', 'yaml', 'rich', 'typer', 'httpx'):\n    sys.modules[name] = None\n"
-    script = blocked + "import importlib\n" + "\n".join(f"importlib.import_module({module!r})" for module in modules)
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    blocked = "".join(f"sys.modules[{each!r}] = None\n" for each in BLOCKED)
+    script = "import sys\n" + blocked + "import importlib\n" + "\n".join(f"importlib.import_module({module!r})" for module in modules)
+    done = python(script)
     assert done.returncode == 0, done.stderr
 
 
 def test_the_command_plans_without_pulumi() -> None:
-    script = "import sys\nsys.modules['pulumi'] = None\nsys.argv = ['interlock', 'plan', '--stack', 'dev']\nfrom interlock.cli.main import main\nmain()"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    start = "import sys\nsys.modules['pulumi'] = None\nsys.argv = ['interlock', 'plan', '--stack', 'dev']\n"
+    script = start + "from interlock.cli.main import main\nmain()"
+    done = python(script)
     assert done.returncode == 0, done.stderr
     assert "chat" in done.stdout
 

@@ -1,0 +1,101 @@
+import copy
+from typing import Any
+
+import pytest
+
+from interlock.infra.config import ClusterConfig, load
+from interlock.infra.errors import ConfigError
+
+GOOD: dict[str, Any] = {
+    "target": {"local": "dev"},
+    "namespace": "dev",
+    "pools": [{"name": "l4", "gpu": "l4", "gpus_per_node": 1, "nodes": 1}],
+    "stores": [{"name": "weights"}],
+    "servers": [{"name": "chat", "model": {"id": "m"}, "pool": "l4"}],
+}
+
+
+def changed(path: tuple[str | int, ...], value: object) -> dict[str, Any]:
+    data = copy.deepcopy(GOOD)
+    place: Any = data
+    for part in path[:-1]:
+        place = place[part]
+    place[path[-1]] = value
+    return data
+
+
+def messages(data: object) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load(data, "Pulumi.dev.yaml")
+    assert caught.value.exit_code == 2
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_a_good_configuration_loads_and_survives_json() -> None:
+    config = load(GOOD)
+    assert ClusterConfig.model_validate_json(config.model_dump_json()) == config
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("pools", 0, "gpus_per_node"), "many", "pools[0].gpus_per_node: 'many'"),
+        (("pools", 0, "gpus_per_node"), 17, "pools[0].gpus_per_node: 17: Input should be less than or equal to 16"),
+        (("pools", 0, "shar"), {}, "pools[0].shar: unknown key; did you mean share?"),
+        (
+            ("servers", 0, "engine"),
+            {"tensor_parallel": 2},
+            "servers[0].engine.tensor_parallel: unknown key; did you mean tensor_parallel_size?",
+        ),
+        (("servers", 0, "pool"), "h100", "servers[0].pool: 'h100' is no pool of this stack; pools: l4"),
+        (("servers", 0, "weights"), "nfs", "servers[0].weights: 'nfs' is no store of this stack; stores: weights"),
+        (("servers", 0, "name"), "Chat", "servers[0].name: 'Chat' is not a DNS label"),
+        (("servers", 0, "name"), "c" * 64, "servers[0].name: '" + "c" * 64 + "' has 64 characters; at most 63 fit"),
+        (("servers", 0, "name"), "c" * 60, "at most 47 leave room for what we append"),
+        (("namespace",), "x" * 64, "namespace: '" + "x" * 64 + "' has 64 characters"),
+        (("target",), {"local": "dev", "context": "prod"}, "target: name exactly one of local"),
+        (("target",), {}, "target: name exactly one of local"),
+        (("pools", 0, "memory"), "16 gigs", "pools[0].memory: '16 gigs' is not a Kubernetes quantity"),
+        (("pools",), [], "pools"),
+        (("servers", 0, "model"), {}, "servers[0].model.id: is required and missing"),
+        (
+            ("servers", 0, "autoscale"),
+            {"min_replicas": 3, "max_replicas": 2},
+            "servers[0].autoscale: min_replicas 3 is above max_replicas 2",
+        ),
+        (("waivers",), [{"code": "GPU-001"}], "waivers[0].reason: is required and missing"),
+        (
+            ("servers", 0, "engine"),
+            {"max_num_seqs": 512, "max_num_batched_tokens": 256},
+            "max_num_batched_tokens 256 is below max_num_seqs 512",
+        ),
+        (("version",), 2, "version"),
+    ],
+)
+def test_a_fault_is_named_by_field_value_and_reason(path: tuple[str | int, ...], value: object, message: str) -> None:
+    found = messages(changed(path, value))
+    assert any(message in each for each in found), found
+    assert all(each.endswith("(Pulumi.dev.yaml)") for each in found)
+
+
+def test_every_problem_is_listed_and_not_only_the_first() -> None:
+    data = changed(("pools", 0, "nodes"), 0)
+    data["servers"][0]["gpus"] = -1
+    data["surprise"] = True
+    assert len(messages(data)) == 3
+
+
+@pytest.mark.parametrize("kind", ["pools", "stores", "servers"])
+def test_a_name_that_is_used_twice_is_refused(kind: str) -> None:
+    data = copy.deepcopy(GOOD)
+    data[kind].append(copy.deepcopy(data[kind][0]))
+    assert any(f"{kind}[1].name" in each and "is already the name of" in each for each in messages(data))
+
+
+@pytest.mark.parametrize(("data", "kind"), [("text", "text"), ([], "a list"), (None, "empty"), (3, "a int")])
+def test_a_configuration_that_is_no_mapping_is_refused(data: object, kind: str) -> None:
+    assert messages(data) == [f"interlock:cluster: is {kind}, not a mapping with keys such as pools and servers (Pulumi.dev.yaml)"]
+
+
+def test_a_platform_stack_has_no_servers() -> None:
+    assert any("scope serving" in each for each in messages({**GOOD, "scope": "platform"}))
