@@ -1,0 +1,77 @@
+"""Tenants: Namespace, ResourceQuota and LimitRange, with GPU units by resource (cards, shares, MIG instances)."""
+
+from typing import Any
+
+from interlock.infra.config.cluster import ClusterConfig
+from interlock.infra.config.pools import Allocation, Sharing
+from interlock.infra.config.tenants import TenantConfig
+from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
+from interlock.infra.manifests.dra import device_class
+from interlock.infra.naming import label
+from interlock.infra.plan.pools import resource_name
+
+
+def gpu_units(config: ClusterConfig, tenant: TenantConfig) -> dict[str, int]:
+    """Units of every GPU resource that the pools advertise; 0 where the tenant has none.
+
+    Pools with the same resource name add up: Kubernetes' quota cannot tell a whole card of one pool from a share of another.
+    """
+    pools = [pool for pool in config.pools if pool.allocation is Allocation.DEVICE_PLUGIN]
+    units = {resource_name(pool): 0 for pool in pools}
+    for pool in pools:
+        units[resource_name(pool)] += tenant.gpus.get(pool.name, 0)
+    return units
+
+
+def per_container(config: ClusterConfig, tenant: TenantConfig) -> int | None:
+    """Most units in one container: 1 where every pool of the tenant is shared (two shares of one card are no more than one)."""
+    if tenant.gpus_per_container is not None:
+        return tenant.gpus_per_container
+    used = [pool for pool in config.pools if tenant.gpus.get(pool.name)]
+    return 1 if used and all(pool.share.kind is not Sharing.EXCLUSIVE for pool in used) else None
+
+
+def tenant_objects(config: ClusterConfig, tenant: TenantConfig, stack: str) -> list[Manifest]:
+    """The tenant's objects; the stack's own namespace is made with the servers, so only quota and limits are added there."""
+    names = {"app.kubernetes.io/managed-by": MANAGED_BY, label("stack"): stack, label("tenant"): tenant.name}
+    level = {"pod-security.kubernetes.io/enforce": tenant.pod_security.value, "pod-security.kubernetes.io/warn": "restricted"}
+    own = tenant.name == config.namespace
+    space = [] if own else [manifest("v1", "Namespace", tenant.name, None, {**names, **level})]
+    return [
+        *space,
+        manifest("v1", "ResourceQuota", tenant.name, tenant.name, names, spec={"hard": _hard(config, tenant)}),
+        manifest("v1", "LimitRange", tenant.name, tenant.name, names, spec={"limits": [_limits(config, tenant)]}),
+    ]
+
+
+def _hard(config: ClusterConfig, tenant: TenantConfig) -> dict[str, str]:
+    """Extended resources are limited by their requests only (Kubernetes documentation, 'Resource Quotas')."""
+    hard = {f"requests.{resource}": str(count) for resource, count in sorted(gpu_units(config, tenant).items())}
+    for pool in config.pools:
+        if pool.allocation is Allocation.CLAIM:
+            key = f"{device_class(pool)}.deviceclass.resource.k8s.io/devices"
+            hard[key] = str(int(hard.get(key, "0")) + tenant.gpus.get(pool.name, 0))
+    wanted = {
+        "requests.cpu": tenant.cpu,
+        "requests.memory": tenant.memory,
+        "limits.memory": tenant.memory,
+        "requests.storage": tenant.storage,
+        "pods": None if tenant.pods is None else str(tenant.pods),
+    }
+    return hard | {key: value for key, value in wanted.items() if value is not None}
+
+
+def _limits(config: ClusterConfig, tenant: TenantConfig) -> dict[str, Any]:
+    limits: dict[str, Any] = {
+        "type": "Container",
+        "default": {"memory": tenant.default_memory},
+        "defaultRequest": {"cpu": tenant.default_cpu, "memory": tenant.default_memory},
+    }
+    most = per_container(config, tenant)
+    if most is not None:
+        resources = sorted(resource for resource, count in gpu_units(config, tenant).items() if count)
+        limits["max"] = dict.fromkeys(resources, str(most))
+        # Without a default of its own the maximum becomes the default, and every container would ask for a GPU.
+        for place in ("default", "defaultRequest"):
+            limits[place] |= dict.fromkeys(resources, "0")
+    return limits
