@@ -1,0 +1,153 @@
+"""Laws of the plan: pure, total, ordered in time, and what it renders is a valid set of Kubernetes objects."""
+
+import datetime as dt
+import json
+from collections import Counter
+from typing import Any
+
+import kubernetes_validate
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from interlock.infra.config import ClusterConfig, load
+from interlock.infra.manifests.render import render
+from interlock.infra.manifests.servers import server_spec
+from interlock.infra.plan.plan import plan
+from interlock.infra.plan.types import ClusterPlan, ServerSpec
+
+TODAY = dt.date(2026, 11, 29)
+SCHEMA = "1.31"
+CUSTOM = {"HTTPRoute", "ScaledObject"}
+
+routes = st.one_of(
+    st.none(),
+    st.fixed_dictionaries(
+        {
+            "kind": st.sampled_from(["httproute", "ingress"]),
+            "host": st.just("a.example.org"),
+            "timeout_seconds": st.sampled_from([0, 600, 1200]),
+        }
+    ),
+)
+scales = st.one_of(
+    st.none(),
+    st.fixed_dictionaries(
+        {"kind": st.sampled_from(["keda", "hpa"]), "min_replicas": st.integers(1, 3), "max_replicas": st.integers(3, 12)}
+    ),
+)
+
+
+@st.composite
+def servers(draw: st.DrawFn, index: int, pools: list[str]) -> dict[str, Any]:
+    engine = {
+        "tensor_parallel_size": draw(st.sampled_from([None, 1, 2, 3, 4, 8])),
+        "pipeline_parallel_size": draw(st.sampled_from([None, 1, 2])),
+    }
+    return {
+        "name": f"s{index}",
+        "model": {
+            "id": "org/model",
+            "attention_heads": draw(st.sampled_from([None, 28, 32, 64])),
+            "weights_gib": draw(st.sampled_from([None, 1.0, 15.0, 140.0])),
+        },
+        "pool": draw(st.sampled_from(pools)),
+        "replicas": draw(st.integers(0, 9)),
+        "gpus": draw(st.sampled_from([None, 1, 2, 4, 8, 16])),
+        "engine": engine,
+        "startup_seconds": draw(st.sampled_from([None, 10, 600])),
+        "longest_answer_seconds": draw(st.sampled_from([30, 600])),
+        "route": draw(routes),
+        "autoscale": draw(scales),
+        "weights": draw(st.sampled_from([None, "weights"])),
+        "rollout": {"strategy": draw(st.sampled_from([None, "surge", "in-place", "recreate"]))},
+    }
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> ClusterConfig:
+    pools = [
+        {
+            "name": f"p{index}",
+            "gpu": draw(st.sampled_from(["l4", "h100", "a100-80gb", "no-such-gpu"])),
+            "nodes": draw(st.integers(1, 4)),
+            "gpus_per_node": draw(st.sampled_from([1, 2, 8])),
+        }
+        for index in range(draw(st.integers(1, 2)))
+    ]
+    names = [pool["name"] for pool in pools]
+    count = draw(st.integers(0, 3))
+    data = {
+        "target": {"local": "dev"},
+        "namespace": "laws",
+        "pools": pools,
+        "stores": [{"name": "weights"}],
+        "servers": [draw(servers(index, names)) for index in range(count)],
+    }
+    return load(data)
+
+
+FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@FEW
+@given(configs())
+def test_the_plan_is_pure_total_and_survives_json(config: ClusterConfig) -> None:
+    made = plan(config, "laws", today=TODAY)
+    assert plan(config, "laws", today=TODAY) == made
+    assert ClusterPlan.model_validate_json(made.model_dump_json()) == made
+    for server in made.servers:
+        spec = server_spec(made, server)
+        assert ServerSpec.model_validate_json(spec.model_dump_json()) == spec
+
+
+@FEW
+@given(configs())
+def test_every_time_is_below_the_one_that_must_outlast_it(config: ClusterConfig) -> None:
+    for server in plan(config, "laws", today=TODAY).servers:
+        times = server.times
+        assert times.startup < times.progress_deadline < times.update_timeout
+        assert times.deregistration + times.engine_shutdown + 10 <= times.grace
+        assert times.longest_answer <= times.engine_shutdown
+        assert (times.gateway or 0) <= times.engine_shutdown
+        if config.servers[server.index].startup_seconds is None:
+            assert times.load < times.startup
+
+
+@FEW
+@given(configs())
+def test_no_node_gets_more_pods_than_it_has_units_and_none_is_counted_twice(config: ClusterConfig) -> None:
+    made = plan(config, "laws", today=TODAY)
+    size = {server.name: server.gpus for server in made.servers}
+    for pool in made.pools:
+        placed = Counter(name for use in pool.use for name in use.pods)
+        assert all(use.asked == sum(size[name] for name in use.pods) <= use.units for use in pool.use)
+        assert all(placed[server.name] <= server.max_replicas for server in made.servers if server.pool == pool.name)
+
+
+@FEW
+@given(configs())
+def test_every_object_has_a_unique_name_and_passes_strict_schema_validation(config: ClusterConfig) -> None:
+    objects = render(config, plan(config, "laws", today=TODAY))
+    names = [(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]) for each in objects]
+    assert len(set(names)) == len(names)
+    for each in objects:
+        if each["kind"] not in CUSTOM:
+            kubernetes_validate.validate(json.loads(json.dumps(each)), SCHEMA, strict=True)
+
+
+@FEW
+@given(configs())
+def test_every_selector_finds_exactly_its_own_pods(config: ClusterConfig) -> None:
+    objects = render(config, plan(config, "laws", today=TODAY))
+    pods = {each["metadata"]["name"]: each["spec"]["template"]["metadata"]["labels"] for each in objects if each["kind"] == "Deployment"}
+    for each in objects:
+        if each["kind"] == "Service":
+            wanted = each["spec"]["selector"].items()
+            assert [name for name, labels in pods.items() if wanted <= labels.items()] == [each["metadata"]["name"]]
+
+
+@FEW
+@given(configs())
+def test_findings_about_our_own_config_name_its_fields(config: ClusterConfig) -> None:
+    for finding in plan(config, "laws", today=TODAY).findings:
+        assert finding.path.startswith(("servers[", "pools[", "stores[")), finding.text()
