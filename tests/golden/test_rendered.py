@@ -1,0 +1,16 @@
+from pathlib import Path
+
+import pytest
+
+from tools.golden import FOLDER, ROOT, current, stacks
+
+
+@pytest.mark.parametrize("stack", stacks())
+def test_the_rendered_stack_is_the_reviewed_one(stack: str) -> None:
+    reviewed = ROOT / FOLDER / f"{stack}.yaml"
+    assert reviewed.exists(), "write it with `make golden` and review it"
+    assert current(stack) == reviewed.read_text("utf-8"), "see `make diff`; when the change is meant, `make golden` and commit"
+
+
+def test_no_reviewed_file_is_left_of_a_stack_that_is_gone() -> None:
+    assert sorted(path.stem for path in Path(ROOT / FOLDER).glob("*.yaml")) == stacks()

@@ -1,0 +1,53 @@
+"""Rendered stacks as reviewed YAML: written with --write, compared with the last commit with --diff (``make diff``)."""
+
+import argparse
+import difflib
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = Path("tests/golden/rendered")
+
+
+def stacks() -> list[str]:
+    """Names of the repository's stacks."""
+    return sorted(path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in ROOT.glob("Pulumi.*.yaml"))
+
+
+def current(stack: str) -> str:
+    """The objects of ``stack`` as ``interlock render`` prints them, or its refusal as a comment."""
+    command = [sys.executable, "-m", "interlock.cli.main", "render", "--stack", stack]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else "".join(f"# {line}\n" for line in done.stderr.splitlines())
+
+
+def committed(stack: str) -> str:
+    """The same as of the last commit; empty for a new stack."""
+    done = subprocess.run(["git", "show", f"HEAD:{FOLDER}/{stack}.yaml"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else ""
+
+
+def difference(stack: str) -> str:
+    """What a deployment of the working tree changes against the last commit, as a unified diff."""
+    before, after = committed(stack).splitlines(keepends=True), current(stack).splitlines(keepends=True)
+    return "".join(difflib.unified_diff(before, after, f"{stack} (last commit)", f"{stack} (now)", n=6))
+
+
+def main() -> int:
+    """0 = done; ``--diff`` prints the difference and also ends with 0."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write tests/golden/rendered")
+    parser.add_argument("--diff", action="store_true", help="show the difference against the last commit")
+    chosen = parser.parse_args()
+    for stack in stacks():
+        if chosen.write:
+            (ROOT / FOLDER).mkdir(parents=True, exist_ok=True)
+            (ROOT / FOLDER / f"{stack}.yaml").write_text(current(stack), "utf-8")
+        if chosen.diff:
+            print(difference(stack) or f"{stack}: no difference against the last commit")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
