@@ -81,6 +81,8 @@ class Claim:
     storage_class: Fact[str] = Fact()
     size: Fact[int] = Fact()
     """Bytes."""
+    users: Fact[int] = Fact()
+    """Pod templates of the documents that mount it; absent when nobody counted."""
 
 
 @dataclass(frozen=True, slots=True)

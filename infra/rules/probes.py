@@ -1,23 +1,13 @@
 """Probes: whether the engine gets the time it needs to load, and whether anything sees that it hangs."""
 
 import math
-import re
 from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Container, Fact, Probe, Workload, known
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading import engine_containers, where
 from interlock.infra.rules.rule import Hit, Rule, Settings
-
-_PARAMS = re.compile(r"(?<![a-z0-9.])(?:(\d+)x)?(\d+(?:\.\d+)?)\s?([bm])(?![a-z0-9])", re.IGNORECASE)
-
-
-def params_in_name(model: str) -> float | None:
-    """Parameters in 1e9 that a model's name states (``Qwen2.5-7B-Instruct`` -> 7, ``8x7B`` -> 56), else None."""
-    sizes = []
-    for times, count, unit in _PARAMS.findall(model.rsplit("/", 1)[-1].replace("_", "-")):
-        sizes.append(int(times or 1) * float(count) / (1000 if unit.lower() == "m" else 1))
-    return max(sizes) if sizes else None
+from interlock.infra.rules.weights import weights
 
 
 def least_load_seconds(workload: Workload, settings: Settings) -> tuple[float, str]:
@@ -26,18 +16,13 @@ def least_load_seconds(workload: Workload, settings: Settings) -> tuple[float, s
     Process start, compile and graph capture, plus weights at a good download rate, capped: an error must not rest on a slow network.
     """
     base, cap, rate = float(settings["base_seconds"]), float(settings["cap_seconds"]), float(settings["bytes_per_second"])
-    engine = workload.engine
-    if engine.weight_bytes.known:
-        size, origin = float(engine.weight_bytes.get()), f"{engine.weight_bytes.get() / 1e9:.1f} GB of weights"
-    else:
-        params = params_in_name(str(engine.model.value)) if engine.model.known else None
-        if params is None:
-            return float(settings["least_seconds"]), "size of the model unknown, the least of any"
-        size, origin = params * 2e9, f"about {params:g}B parameters"
-    need = max(float(settings["least_seconds"]), min(cap, base + size / rate))
+    size = weights(workload)
+    if size is None:
+        return float(settings["least_seconds"]), "size of the model unknown, the least of any"
+    need = max(float(settings["least_seconds"]), min(cap, base + size.likely / rate))
     return (
         round(need),
-        f"{origin}: {base:g} s of start and compile + weights at {rate / 1e6:g} MB/s, at most {cap:g} s",
+        f"{size.origin}: {base:g} s of start and compile + weights at {rate / 1e6:g} MB/s, at most {cap:g} s",
     )
 
 

@@ -1,6 +1,7 @@
 """How rules read facts: GPU units of containers and pods, the GPUs an engine uses, the container it runs in."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -180,3 +181,24 @@ def text_of(values: Mapping[str, Fact[str]], name: str) -> str:
     """A known value of a mapping of facts, else the empty string."""
     fact = values.get(name, Fact())
     return str(fact.value) if fact.known else ""
+
+
+_NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+
+
+def version_of(version: Fact[str] | str) -> tuple[int, int, int] | None:
+    """A version as numbers (``v0.9.0.1-cu124`` -> (0, 9, 0)); None when it has none or is not known."""
+    text = version if isinstance(version, str) else str(version.value or "") if version.known else ""
+    match = _NUMBERS.search(text)
+    return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
+
+
+def older(workload: Workload, than: str) -> bool:
+    """Whether the engine's version is known and older than ``than``."""
+    have, limit = version_of(workload.engine.version), version_of(than)
+    return have is not None and limit is not None and have < limit
+
+
+def switched_on(fact: Fact[str]) -> bool:
+    """Whether a switch, flag or environment value is on."""
+    return fact.known and str(fact.value).strip().lower() in ("1", "true", "yes", "on", "y")
