@@ -1,0 +1,171 @@
+"""The budget of one GPU, from request to answer."""
+
+from functools import lru_cache
+
+from interlock.infra.sizing.activation import SOURCE as ACTIVATION_SOURCE
+from interlock.infra.sizing.activation import activation
+from interlock.infra.sizing.defaults import Resolved, resolve
+from interlock.infra.sizing.kv_plan import KvPlan, Layout, layout, longest_length, plan
+from interlock.infra.sizing.loaded import SOURCE as WEIGHT_SOURCE
+from interlock.infra.sizing.loaded import loaded
+from interlock.infra.sizing.overheads import GRAPH_SOURCE, OTHER_SOURCE, graphs, non_torch
+from interlock.infra.sizing.request import SizingRequest
+from interlock.infra.sizing.result import Estimate, HostSide, SizingResult, Term
+from interlock.infra.sizing.suggest import suggestions
+from interlock.infra.sizing.verdict import Pool, judge, refusals
+from interlock.infra.values import GIB
+
+_BUDGET_SOURCE = "v1/worker/gpu_worker.py::determine_available_memory"
+
+
+def size(request: SizingRequest) -> SizingResult:
+    """Size one replica. Pure; never raises for a valid request: what cannot be judged is ``unsure`` with the reason."""
+    answer = _size(resolve(request))
+    if answer.verdict == "does_not_fit":
+        return answer.model_copy(update={"suggestions": suggestions(request, lambda changed: _size(resolve(changed)))})
+    return answer
+
+
+def _size(found: Resolved) -> SizingResult:
+    facts, request = found.facts, found.request
+    version = ".".join(map(str, found.version))
+    refused = refusals(found)
+    if refused or facts is None:
+        return SizingResult(**judge(found, None, refused), unknown=found.unknown, vllm_version=version)
+    weights = loaded(found, facts) if facts.complete else None
+    groups = layout(facts, found.kv, max(found.max_model_len, 1)) if facts.sizes_cache else None
+    if request.given_kv_gib is not None:
+        return _given(found, groups, weights.param_bytes if weights else None, version)
+    peak, peak_how = activation(found)
+    graph, graph_how = graphs(found)
+    other, other_how = non_torch(found)
+    total = found.memory
+    requested = _scaled(total, found.utilization) if total else None
+    available = _available(found, requested, weights.gib if weights else None, peak, graph, other)
+    pool = _pool(found, groups, available)
+    terms = []
+    if total and requested:
+        terms.append(
+            Term(name="outside", gib=_minus(total, requested), formula=f"total x (1 - {found.utilization:g})", source=_BUDGET_SOURCE)
+        )
+    if weights:
+        terms.append(Term(name="weights", gib=weights.gib, formula=weights.formula, source=WEIGHT_SOURCE))
+    terms.append(Term(name="activation", gib=peak, formula=peak_how, source=ACTIVATION_SOURCE))
+    terms.append(Term(name="cuda_graphs", gib=graph, formula=graph_how, source=GRAPH_SOURCE))
+    terms.append(Term(name="non_torch", gib=other, formula=other_how, source=OTHER_SOURCE))
+    if available:
+        terms.append(Term(name="kv_cache", gib=available, formula="what is left", source=_BUDGET_SOURCE))
+    return SizingResult(
+        **judge(found, pool, ()),
+        unknown=found.unknown,
+        terms=tuple(terms),
+        total_gib=total,
+        requested_gib=requested,
+        weights_gib=weights.gib if weights else None,
+        activation_gib=peak,
+        cudagraph_gib=graph,
+        non_torch_gib=other,
+        kv_available_gib=available,
+        param_bytes=weights.param_bytes if weights else None,
+        host=_host(found),
+        vllm_version=version,
+        **_pool_fields(found, groups, pool),
+    )
+
+
+def _scaled(total: Estimate, share: float) -> Estimate:
+    return Estimate(low=total.low * share, likely=total.likely * share, high=total.high * share)
+
+
+def _minus(whole: Estimate, part: Estimate) -> Estimate:
+    return Estimate(low=whole.low - part.low, likely=whole.likely - part.likely, high=whole.high - part.high)
+
+
+def _available(
+    found: Resolved, requested: Estimate | None, weights: Estimate | None, peak: Estimate, graph: Estimate, other: Estimate
+) -> Estimate | None:
+    fixed = found.request.kv_cache_memory_bytes
+    if fixed:
+        return Estimate(low=fixed / GIB, likely=fixed / GIB, high=fixed / GIB)
+    if requested is None or weights is None:
+        return None
+    return Estimate(
+        low=requested.low - weights.high - peak.high - graph.high - other.high,
+        likely=requested.likely - weights.likely - peak.likely - graph.likely - other.likely,
+        high=requested.high - weights.low - peak.low - graph.low - other.low,
+    )
+
+
+def _pool(found: Resolved, groups: Layout | None, available: Estimate | None) -> Pool | None:
+    if groups is None or available is None or found.max_model_len < 1:
+        return None
+    low, likely, high = (_planned(found, groups, gib) for gib in (available.low, available.likely, available.high))
+    return Pool(groups, available, low, likely, high)
+
+
+def _planned(found: Resolved, groups: Layout, gib: float) -> KvPlan:
+    available = [int(gib * GIB)] * found.request.pp
+    answer = plan(groups, available, found.max_model_len)
+    if found.fit_length and not answer.fits and answer.longest > 0:
+        return plan(groups, available, answer.longest)
+    return answer
+
+
+def _estimate(low: float, likely: float, high: float) -> Estimate:
+    return Estimate(low=min(low, likely), likely=likely, high=max(high, likely))
+
+
+def _pool_fields(found: Resolved, groups: Layout | None, pool: Pool | None) -> dict[str, object]:
+    if groups is None:
+        return {"max_model_len": found.max_model_len or None}
+    fields: dict[str, object] = {
+        "kv_bytes_per_token": groups.bytes_per_token(),
+        "kv_needed_gib": groups.needed(found.max_model_len) / GIB if found.max_model_len else None,
+        "block_size": min((group.block_size for group in groups.groups), default=found.kv.block_size or 16),
+        "max_model_len": found.max_model_len or None,
+    }
+    if pool is not None:
+        low, likely, high = pool.low, pool.likely, pool.high
+        fields |= {
+            "kv_tokens": _estimate(low.tokens, likely.tokens, high.tokens),
+            "max_concurrency": _estimate(low.concurrency, likely.concurrency, high.concurrency),
+            "num_blocks": likely.blocks,
+            "longest_model_len": _longest(found, pool),
+        }
+    return fields
+
+
+def _longest(found: Resolved, pool: Pool) -> int:
+    """The longest length that fits for sure: up to the model's own limit."""
+    limit = max(found.facts.max_position if found.facts else 0, found.max_model_len)
+    if pool.low.fits and limit == found.max_model_len:
+        return limit
+    available = [int(pool.available.low * GIB)] * found.request.pp
+    return longest_length(limit, lambda length: length > 0 and plan(pool.layout, available, length).fits)
+
+
+def _given(found: Resolved, groups: Layout | None, params: int | None, version: str) -> SizingResult:
+    """Only the layout of a given amount of KV memory: exact."""
+    gib = found.request.given_kv_gib or 0.0
+    available = Estimate(low=gib, likely=gib, high=gib)
+    pool = _pool(found, groups, available)
+    fields = _pool_fields(found, groups, pool)
+    if pool is not None and found.fit_length:
+        fields["max_model_len"] = pool.likely.longest if pool.likely.fits else 0
+    fields["longest_model_len"] = pool.likely.longest if pool else None
+    return SizingResult(
+        **judge(found, pool, ()), unknown=found.unknown, kv_available_gib=available, param_bytes=params, vllm_version=version, **fields
+    )
+
+
+@lru_cache(maxsize=1024)
+def _load_seconds(weights: int) -> float:
+    return weights / 1e9
+
+
+def _host(found: Resolved) -> HostSide | None:
+    if found.facts is None:
+        return None
+    whole = found.facts.weight_bytes
+    offload = int(found.request.cpu_offload_gb * GIB) * found.request.tp * found.request.pp
+    return HostSide(weights_bytes=whole, load_seconds=_load_seconds(whole), offload_bytes=offload)

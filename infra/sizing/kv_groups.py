@@ -1,0 +1,96 @@
+"""Grouping of layers that share a block table (vLLM: ``v1/core/kv_cache_planning.py``, before 0.30 ``kv_cache_utils.py``)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from interlock.infra.sizing.kv_specs import KvSpec, Settings
+from interlock.infra.sizing.layers import Cache
+from interlock.infra.sizing.reading import ceil_div
+
+_FULL_LIKE = (Cache.FULL, Cache.MLA, Cache.INDEXER)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Layers with one block table."""
+
+    members: tuple[tuple[int, KvSpec], ...]
+    """(layer index, cache) pairs."""
+
+    def on_stage(self, layers: range) -> "Group":
+        """What of it a pipeline stage holds."""
+        return Group(tuple(member for member in self.members if member[0] in layers))
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes that one block id costs."""
+        return sum(spec.page for _, spec in self.members)
+
+    @property
+    def block_size(self) -> int:
+        """Tokens per block."""
+        return min(spec.block for _, spec in self.members)
+
+    def blocks(self, length: int, settings: Settings) -> int:
+        """Blocks that one request holds."""
+        seen = {id(spec): spec for _, spec in self.members}
+        return max((spec.blocks(length, settings) for spec in seen.values()), default=0)
+
+
+def _same_type(specs: Sequence[KvSpec]) -> bool:
+    """All layers need the same number of token slots, whatever their widths."""
+    first = specs[0]
+    if len({spec.block for spec in specs}) > 1:
+        return False
+    if first.cache in _FULL_LIKE:
+        return all(spec.cache in _FULL_LIKE for spec in specs)
+    if first.cache is Cache.STATE:
+        return all(spec.cache is Cache.STATE and (spec.page, spec.state_blocks) == (first.page, first.state_blocks) for spec in specs)
+    return all(spec.cache is first.cache and spec.window == first.window for spec in specs)
+
+
+def groups_of(specs: Sequence[tuple[int, KvSpec]], settings: Settings) -> tuple[Group, ...]:
+    """The groups of a model. Layers that slide are charged as full attention when the hybrid manager is off."""
+    if not specs:
+        return ()
+    shared: dict[KvSpec, KvSpec] = {}
+    members = [(layer, shared.setdefault(spec, spec)) for layer, spec in specs]
+    kinds = {spec.cache for _, spec in members}
+    if settings.disable_hybrid and kinds & set(_FULL_LIKE):
+        members = [(layer, shared.setdefault(spec.as_full(), spec.as_full())) for layer, spec in members]
+    if _same_type([spec for _, spec in members]):
+        return (Group(tuple(members)),)
+    packed = _packed(members, settings)
+    if packed:
+        return packed
+    largest = max(spec.page for _, spec in members)
+    members = [(layer, spec if spec.page == largest else _shared(shared, spec.with_page(largest))) for layer, spec in members]
+    return _cut(members)
+
+
+def _shared(seen: dict[KvSpec, KvSpec], spec: KvSpec) -> KvSpec:
+    return seen.setdefault(spec, spec)
+
+
+def _buckets(members: Sequence[tuple[int, KvSpec]]) -> list[list[tuple[int, KvSpec]]]:
+    found: dict[KvSpec, list[tuple[int, KvSpec]]] = {}
+    for member in members:
+        found.setdefault(member[1], []).append(member)
+    return list(found.values())
+
+
+def _cut(members: Sequence[tuple[int, KvSpec]]) -> tuple[Group, ...]:
+    """Groups of equal size: as many layers as the smallest bucket, or as the largest when it is less than 1.5 times that."""
+    buckets = _buckets(members)
+    smallest, largest = min(map(len, buckets)), max(map(len, buckets))
+    size = largest if largest < smallest * 1.5 else smallest
+    groups: list[Group] = []
+    for bucket in buckets:
+        count = ceil_div(len(bucket), size)
+        groups += [Group(tuple(bucket[i::count])) for i in range(count)]
+    return tuple(groups)
+
+
+def _packed(members: Sequence[tuple[int, KvSpec]], settings: Settings) -> tuple[Group, ...]:
+    """Mixed page sizes side by side in a block: nothing on the default layout of CUDA, where pages are padded instead."""
+    return ()

@@ -1,0 +1,75 @@
+"""Weights after loading, with their uncertainty, and the extras that share the weights' place: drafts and adapters."""
+
+from dataclasses import dataclass
+
+from interlock.infra.sizing.defaults import Resolved
+from interlock.infra.sizing.facts import ModelFacts
+from interlock.infra.sizing.ledger import Shard
+from interlock.infra.sizing.quantization import Scheme
+from interlock.infra.sizing.result import Estimate
+from interlock.infra.sizing.traits import known
+from interlock.infra.sizing.weights import RankWeights, rank_weights, worst_stage
+from interlock.infra.values import GIB
+
+SOURCE = "tensor by tensor from the constructors of vllm/model_executor/models (equal to vLLM's own count where compared)"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Weights of the heaviest rank."""
+
+    gib: Estimate
+    param_bytes: int
+    """Parameter bytes of rank 0."""
+    formula: str
+
+
+def _spread(facts: ModelFacts) -> tuple[float, float]:
+    """Relative uncertainty (down, up) of derived weights."""
+    if facts.checkpoint_bytes:
+        return 0.005, 0.01
+    down, up = (0.01, 0.015) if known(facts.model_type) or facts.model_type in ("llama", "mistral", "mixtral") else (0.05, 0.08)
+    if facts.quantization is not None:
+        loose = facts.quantization.scheme in (Scheme.UNKNOWN, Scheme.NVFP4, Scheme.BNB4, Scheme.GPTQ, Scheme.AWQ, Scheme.INT4_PACKED)
+        down, up = (down + 0.03, up + 0.06) if loose else (down + 0.005, up + 0.02)
+    if facts.multimodal:
+        down, up = down + 0.005, up + 0.01
+    return down, up
+
+
+def _from_checkpoint(facts: ModelFacts, shard: Shard, derived: RankWeights) -> int:
+    """A known checkpoint size shared out as the derived tensors are."""
+    whole = rank_weights(facts, Shard(version=shard.version)).param_bytes
+    return (
+        int((facts.checkpoint_bytes or 0) * derived.param_bytes / whole)
+        if whole
+        else (facts.checkpoint_bytes or 0) // (shard.tp * shard.pp)
+    )
+
+
+def adapters_bytes(found: Resolved) -> int:
+    """LoRA slots: rank x (inputs + outputs) of every linear layer in 16 bit, divided over TP as the layers are."""
+    facts, request = found.facts, found.request
+    if facts is None or not request.max_loras:
+        return 0
+    hidden, inter = facts.hidden_size, facts.intermediate_size
+    query = facts.attention_heads * facts.head_dim
+    per_layer = 4 * hidden + 2 * query + 2 * facts.kv_heads * facts.head_dim + 3 * (hidden + inter)
+    return 2 * request.max_lora_rank * request.max_loras * per_layer * facts.layers // request.tp
+
+
+def loaded(found: Resolved, facts: ModelFacts) -> Loaded:
+    """Weights of a model whose shapes are known."""
+    first = rank_weights(facts, found.shard, found.width)
+    worst = worst_stage(facts, found.shard, found.width)
+    base = _from_checkpoint(facts, found.shard, worst) if facts.checkpoint_bytes else worst.param_bytes
+    extra = worst.extra_bytes + worst.padding_bytes
+    draft = rank_weights(found.draft, Shard(found.shard.tp), found.width).param_bytes if found.draft and found.draft.complete else 0
+    adapters = adapters_bytes(found)
+    down, up = _spread(facts)
+    offload = min(found.request.cpu_offload_gb * GIB, base)
+    likely = base + extra + draft + adapters - offload
+    parts = [f"{base / GIB:.2f} parameters", f"{extra / GIB:.2f} tables and rounding"]
+    parts += [f"{size / GIB:.2f} {name}" for name, size in (("draft model", draft), ("adapters", adapters)) if size]
+    gib = Estimate(low=likely * (1 - down) / GIB, likely=likely / GIB, high=(likely * (1 + up) + 2**26) / GIB)
+    return Loaded(gib, first.param_bytes, " + ".join(parts) + (f" - {offload / GIB:.2f} offloaded" if offload else ""))

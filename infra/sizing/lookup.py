@@ -1,0 +1,34 @@
+"""Model facts by name or config."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from interlock.infra.catalog.models import find
+from interlock.infra.sizing import facts as facts_module
+from interlock.infra.sizing import quantization as quant
+from interlock.infra.sizing.facts import ModelFacts
+
+
+@lru_cache(maxsize=512)
+def _named(name: str, stated: str | None) -> ModelFacts | None:
+    found = find(name)
+    if found is None:
+        return None
+    base = facts_module.from_config(found.config, name, source=found.source)
+    words = found.quantization or stated
+    if base.quantization is None and words:
+        base = base.with_quantization(quant.stated(words))
+    elif found.quantization:
+        base = base.with_quantization(quant.stated(found.quantization))
+    return ModelFacts(name, base.config, base.quantization, found.checkpoint_bytes, source=found.source)
+
+
+def model_facts(model: str | Mapping[str, Any], quantization: str | None = None) -> ModelFacts | None:
+    """Facts of a model: a catalog id, an alias or a variant of one (None when unknown), or a config.json as a mapping.
+
+    ``quantization``: what was asked on the command line; it counts when the checkpoint's own config declares none.
+    """
+    if isinstance(model, str):
+        return _named(model, quantization)
+    return facts_module.from_config(model, str(model.get("_name_or_path") or ""), quantization=quantization)

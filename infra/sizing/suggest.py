@@ -1,0 +1,57 @@
+"""What would fit: changes that are checked with the same sizing before they are offered."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from interlock.infra.catalog.gpus import gpu, gpus
+from interlock.infra.sizing.request import SizingRequest
+from interlock.infra.sizing.result import SizingResult, Suggestion, Verdict
+
+Sizer = Callable[[SizingRequest], SizingResult]
+_LENGTH_STEP = 1024
+
+
+def _lengths(request: SizingRequest, answer: SizingResult) -> Iterator[tuple[dict[str, Any], str]]:
+    longest = answer.longest_model_len or 0
+    rounded = longest // _LENGTH_STEP * _LENGTH_STEP if longest >= 2 * _LENGTH_STEP else longest
+    if rounded and (request.max_model_len is None or rounded < request.max_model_len):
+        yield {"max_model_len": rounded}, f"--max-model-len {rounded}"
+
+
+def _parallel(request: SizingRequest) -> Iterator[tuple[dict[str, Any], str]]:
+    for tp in (2, 4, 8):
+        if tp > request.tp:
+            yield {"tp": tp}, f"--tensor-parallel-size {tp}"
+
+
+def _stored(request: SizingRequest) -> Iterator[tuple[dict[str, Any], str]]:
+    if request.kv_cache_dtype in (None, "auto"):
+        yield {"kv_cache_dtype": "fp8"}, "--kv-cache-dtype fp8"
+    if request.quantization is None and request.config is None:
+        yield {"quantization": "fp8"}, "an fp8 checkpoint"
+        yield {"quantization": "awq"}, "a 4-bit checkpoint (AWQ)"
+
+
+def _pools(request: SizingRequest, answer: SizingResult) -> Iterator[tuple[dict[str, Any], str]]:
+    current = answer.total_gib.likely if answer.total_gib else 0.0
+    known = gpu(request.gpu) if request.gpu else None
+    if known is None or request.gpu_total_gib:
+        return
+    larger = sorted(
+        (card for card in gpus() if card.memory_gib.likely > current * 1.1 and not card.unified_memory), key=lambda c: c.memory_gib.likely
+    )
+    for card in larger:
+        yield {"gpu": card.name}, f"a pool of {card.name} ({card.memory_gib.likely:.0f} GiB)"
+
+
+def suggestions(request: SizingRequest, sizer: Sizer) -> tuple[Suggestion, ...]:
+    """At most one change of each kind (shorter context, more ranks, other storage, other pool), each of which fits for sure."""
+    answer = sizer(request)
+    kinds = (_lengths(request, answer), _parallel(request), _stored(request), _pools(request, answer))
+    found: list[Suggestion] = []
+    for kind in kinds:
+        for change, text in kind:
+            if sizer(request.model_copy(update=change)).verdict is Verdict.FITS:
+                found.append(Suggestion(change=change, text=text))
+                break
+    return tuple(found)

@@ -1,0 +1,64 @@
+"""Which tensor-parallel sizes a model accepts, and why the others are refused."""
+
+from interlock.infra.sizing.facts import ModelFacts
+from interlock.infra.sizing.quantization import Scheme
+from interlock.infra.sizing.reading import integer, round_up
+
+# (scheme -> multiple of what): the width of each rank must be a whole number of scale groups or blocks.
+_ALIGNED = (Scheme.FP8_BLOCK, Scheme.AWQ, Scheme.GPTQ, Scheme.INT4_PACKED)
+# vLLM starts fp8 experts whose width per rank is no multiple of the block since 0.33 (refused in 0.26 and 0.29).
+_EXPERT_BLOCKS_FREE_SINCE = (0, 33, 0)
+
+
+def tp_problem(facts: ModelFacts, tp: int, version: tuple[int, int, int] = (0, 33, 0)) -> str | None:
+    """Why vLLM refuses this size, or None when it accepts it."""
+    if tp < 1:
+        return f"tensor parallel size {tp} is below 1"
+    if tp == 1:
+        return None
+    return _heads(facts, tp) or _vocabulary(facts, tp) or _alignment(facts, tp, version)
+
+
+def _heads(facts: ModelFacts, tp: int) -> str | None:
+    heads, kv = facts.attention_heads, facts.kv_heads
+    if heads and heads % tp:
+        return f"{heads} attention heads are not divisible by tensor parallel size {tp}"
+    if kv > 1 and kv % tp and tp % kv:
+        return f"{kv} KV heads neither divide nor are divided by tensor parallel size {tp}"
+    return None
+
+
+def _vocabulary(facts: ModelFacts, tp: int) -> str | None:
+    padded = round_up(facts.vocab_size, 64)
+    if padded % tp:
+        return f"the vocabulary of {facts.vocab_size} (padded to {padded}) is not divisible by tensor parallel size {tp}"
+    return None
+
+
+def _alignment(facts: ModelFacts, tp: int, version: tuple[int, int, int]) -> str | None:
+    found = facts.quantization
+    widths = {"MLP": 0 if facts.experts and not integer(facts.text, "first_k_dense_replace") else facts.intermediate_size}
+    if facts.experts:
+        widths["expert"] = facts.expert_size
+    for name, width in widths.items():
+        if not width:
+            continue
+        if width % tp:
+            return f"the {name} width {width} is not divisible by tensor parallel size {tp}"
+        if (
+            found is None
+            or found.scheme not in _ALIGNED
+            or not found.covers("model.layers.0.mlp." + ("experts" if name == "expert" else "up"))
+        ):
+            continue
+        if found.scheme is Scheme.FP8_BLOCK and name == "expert" and version >= _EXPERT_BLOCKS_FREE_SINCE:
+            continue
+        if width // tp % found.group:
+            return (
+                f"the {name} width {width} / {tp} = {width // tp} is not a multiple of the "
+                f"{'block' if found.scheme is Scheme.FP8_BLOCK else 'group'} of {found.group} weights that share a scale"
+            )
+    return None
+
+
+__all__ = ["tp_problem"]

@@ -1,0 +1,68 @@
+"""What differs between decoder families beyond their sizes: biases, extra norms, router precision. A table, not code."""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from interlock.infra.sizing.reading import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """One family's small parts. A string in the table is the name of a config field that decides."""
+
+    qkv_bias: bool
+    o_bias: bool
+    qk_norm: str
+    """'' none, 'head' per head, 'full' over all heads and whole on each rank, 'full_tp' over this rank's heads."""
+    norms: int
+    """Norms of the residual width per layer."""
+    norm_bias: bool
+    gated: bool
+    """MLPs have a gate."""
+    mlp_bias: bool
+    router_bits: int
+    router_bias: bool
+    correction_bias: bool
+    """The router carries a float32 correction per expert."""
+    expert_bias: bool
+
+
+@cache
+def _table() -> dict[str, Any]:
+    loaded = json.loads(resources.files("interlock.infra.catalog").joinpath("families.json").read_text("utf-8"))
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def known(model_type: str) -> bool:
+    """Whether the family has its own line in the table."""
+    return model_type in _table()["families"]
+
+
+def traits(model_type: str, config: Config) -> Traits:
+    """The traits of a model. An unknown family gets the default line (a Llama-like decoder)."""
+    row: dict[str, Any] = {**_table()["default"], **_table()["families"].get(model_type, {})}
+    qk_norm = row["qk_norm"]
+    if qk_norm not in ("", "head", "full", "full_tp"):
+        qk_norm = "head" if config.get(qk_norm) is True else ""
+
+    def flag(name: str) -> bool:
+        value = row[name]
+        return value if isinstance(value, bool) else config.get(value) is True
+
+    return Traits(
+        qkv_bias=flag("qkv_bias"),
+        o_bias=flag("o_bias"),
+        qk_norm=qk_norm,
+        norms=int(row["norms"]),
+        norm_bias=flag("norm_bias"),
+        gated=flag("gated"),
+        mlp_bias=flag("mlp_bias"),
+        router_bits=int(row["router_bits"]),
+        router_bias=flag("router_bias"),
+        correction_bias=flag("correction_bias"),
+        expert_bias=flag("expert_bias"),
+    )

@@ -1,0 +1,97 @@
+"""Fits, does not fit, or cannot be sure, and what decides it."""
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+from interlock.infra.sizing.defaults import Resolved
+from interlock.infra.sizing.kv_plan import KvPlan, Layout
+from interlock.infra.sizing.quantization import Scheme
+from interlock.infra.sizing.result import Estimate, Verdict
+from interlock.infra.sizing.tensor_parallel import tp_problem
+from interlock.infra.values import GIB
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The KV pool at the low, likely and high end of the available memory."""
+
+    layout: Layout
+    available: Estimate
+    low: KvPlan
+    likely: KvPlan
+    high: KvPlan
+
+
+class Judgement(TypedDict):
+    """Fields of the result that the verdict fills."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...]
+
+
+def refusals(found: Resolved) -> tuple[str, ...]:
+    """What vLLM refuses before it looks at memory."""
+    facts, request = found.facts, found.request
+    if facts is None:
+        return ()
+    problems = [tp_problem(facts, request.tp, found.version)]
+    if facts.quantization is not None and facts.quantization.scheme is Scheme.GGUF:
+        problems.append("GGUF weights are read by a plug-in only (vllm-gguf-plugin); use the safetensors checkpoint")
+    own = facts.max_position
+    if own and request.max_model_len and request.max_model_len > own:
+        problems.append(f"max_model_len {request.max_model_len} is longer than the {own} positions of the model")
+    if request.pp > max(facts.layers, 1):
+        problems.append(f"{request.pp} pipeline stages for {facts.layers} layers")
+    if request.sharers > 1 and found.utilization * request.sharers > 1.0:
+        problems.append(
+            f"{request.sharers} engines x utilization {found.utilization:g} = {found.utilization * request.sharers:g} of one card"
+        )
+    return tuple(problem for problem in problems if problem)
+
+
+def _unsure(found: Resolved) -> list[str]:
+    facts, reasons = found.facts, []
+    if facts is None:
+        named = found.request.model
+        reasons.append(f"model {named} is not in the catalog: give its config.json" if named else "no model is stated")
+    else:
+        if not facts.complete:
+            reasons.append("the shapes of the model are incomplete: its weights cannot be derived")
+        if not facts.sizes_cache:
+            reasons.append("the shapes of the model's KV cache are not known")
+    if found.memory is None and found.request.given_kv_gib is None:
+        reasons.append(f"the memory of GPU {found.request.gpu} is not known" if found.request.gpu else "no GPU is stated")
+    if facts is not None and found.max_model_len < 1:
+        reasons.append("neither max_model_len nor the model's own length is known")
+    return reasons
+
+
+def judge(found: Resolved, pool: Pool | None, refused: tuple[str, ...]) -> Judgement:
+    """The verdict with its reasons."""
+    if refused:
+        return {"verdict": Verdict.DOES_NOT_FIT, "reasons": refused}
+    if pool is None:
+        return {"verdict": Verdict.UNSURE, "reasons": tuple(_unsure(found))}
+    if pool.low.fits and _concurrent(found, pool.low):
+        return {"verdict": Verdict.FITS, "reasons": (_arithmetic(found, pool, pool.low, pool.available.low),)}
+    if not pool.high.fits or not _concurrent(found, pool.high):
+        return {"verdict": Verdict.DOES_NOT_FIT, "reasons": (_arithmetic(found, pool, pool.high, pool.available.high),)}
+    reason = _arithmetic(found, pool, pool.likely, pool.available.likely)
+    spread = f"KV memory is between {pool.available.low:.2f} and {pool.available.high:.2f} GiB: {reason}"
+    return {"verdict": Verdict.UNSURE, "reasons": (spread,)}
+
+
+def _concurrent(found: Resolved, plan: KvPlan) -> bool:
+    wanted = found.request.wanted_concurrency
+    return wanted is None or plan.concurrency >= wanted
+
+
+def _arithmetic(found: Resolved, pool: Pool, plan: KvPlan, available: float) -> str:
+    if available <= 0:
+        return f"no memory is left for the KV cache: weights and overheads exceed the budget by {-available:.2f} GiB"
+    need = pool.layout.needed(found.max_model_len) / GIB
+    word = "holds" if plan.fits else "is less than"
+    text = f"{available:.2f} GiB of KV cache {word} the {need:.2f} GiB of one request of {found.max_model_len} tokens"
+    if plan.fits:
+        return f"{text} ({plan.concurrency:.2f} at the same time)"
+    return f"{text}; {plan.longest} tokens would fit" if plan.longest else text

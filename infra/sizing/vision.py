@@ -1,0 +1,131 @@
+"""Vision towers as tensors. Towers whose shapes are not described here are counted roughly (and said so)."""
+
+from interlock.infra.sizing.facts import ModelFacts
+from interlock.infra.sizing.ledger import Ledger
+from interlock.infra.sizing.reading import Config, integer, mapping, text
+
+
+def tower(ledger: Ledger, facts: ModelFacts) -> None:
+    """Encoder and projector of a multimodal model on one rank."""
+    vision = mapping(facts.config, "vision_config")
+    if not vision:
+        return
+    outer = facts.outer_type
+    if outer.startswith(("qwen3_vl", "qwen3_5")):
+        _qwen3(ledger, facts, vision)
+    elif outer.startswith(("qwen2_5_vl", "qwen2_vl")):
+        _qwen2(ledger, facts, vision, gated=outer == "qwen2_5_vl")
+    elif text(vision, "model_type") == "pixtral":
+        _pixtral(ledger, facts, vision)
+    elif text(vision, "model_type").startswith("siglip"):
+        _siglip(ledger, facts, vision)
+    elif text(vision, "model_type") == "llama4_vision_model":
+        _llama4(ledger, facts, vision)
+    else:
+        _plain(ledger, facts, vision)
+
+
+def _qwen3(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
+    width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), integer(vision, "depth")
+    patch, merge, frames = integer(vision, "patch_size", default=16), integer(vision, "spatial_merge_size", default=2), 2
+    out = integer(vision, "out_hidden_size") or facts.hidden_size
+    ledger.add(3 * frames * patch * patch * width + width)
+    ledger.add(integer(vision, "num_position_embeddings", default=2304) * width)
+    for _ in range(depth):
+        ledger.add(4 * width)
+        _attention(ledger, width)
+        ledger.column("visual.mlp.fc1", width, inter, bias=True)
+        ledger.row("visual.mlp.fc2", inter, width, bias=True)
+    deep = vision.get("deepstack_visual_indexes")
+    mergers = len(deep) if isinstance(deep, list | tuple) else 3 if facts.outer_type.startswith("qwen3_vl") else 0
+    merged = width * merge * merge
+    for i in range(1 + mergers):
+        ledger.add(2 * (width if i == 0 else merged))
+        ledger.column("visual.merger.fc1", merged, merged, bias=True)
+        ledger.row("visual.merger.fc2", merged, out, bias=True)
+
+
+def _qwen2(ledger: Ledger, facts: ModelFacts, vision: Config, *, gated: bool) -> None:
+    width = integer(vision, "hidden_size") if gated else integer(vision, "embed_dim")
+    inter, depth = integer(vision, "intermediate_size") or 4 * width, integer(vision, "depth", default=32)
+    patch, merge = integer(vision, "patch_size", default=14), integer(vision, "spatial_merge_size", default=2)
+    ledger.add(3 * 2 * patch * patch * width)
+    for _ in range(depth):
+        ledger.add(2 * width if gated else 4 * width)
+        _attention(ledger, width)
+        ledger.column("visual.mlp.gate_up_proj", width, [inter, inter] if gated else inter, bias=True)
+        ledger.row("visual.mlp.down_proj", inter, width, bias=True)
+    merged = width * merge * merge
+    ledger.add(width if gated else 2 * width)
+    ledger.column("visual.merger.0", merged, merged, bias=True)
+    ledger.row("visual.merger.2", merged, facts.hidden_size, bias=True)
+
+
+def _attention(ledger: Ledger, width: int) -> None:
+    ledger.column("visual.attn.qkv", width, [width, width, width], bias=True)
+    ledger.row("visual.attn.proj", width, width, bias=True)
+
+
+def _pixtral(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
+    width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), integer(vision, "num_hidden_layers")
+    patch, merge, hidden = (
+        integer(vision, "patch_size", default=14),
+        integer(facts.config, "spatial_merge_size", default=2),
+        facts.hidden_size,
+    )
+    ledger.add(3 * patch * patch * width)
+    ledger.add(width)
+    for _ in range(depth):
+        ledger.add(2 * width)
+        ledger.column("vision_tower.attention.qkv_proj", width, [width, width, width])
+        ledger.row("vision_tower.attention.o_proj", width, width)
+        ledger.column("vision_tower.feed_forward.gate_up_proj", width, [inter, inter])
+        ledger.row("vision_tower.feed_forward.down_proj", inter, width)
+    ledger.add(width)
+    ledger.add(width * merge * merge * width)
+    ledger.column("multi_modal_projector.linear_1", width, hidden)
+    ledger.row("multi_modal_projector.linear_2", hidden, hidden)
+
+
+def _siglip(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
+    width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), integer(vision, "num_hidden_layers")
+    patch, image = integer(vision, "patch_size", default=14), integer(vision, "image_size", default=896)
+    ledger.add(3 * patch * patch * width + width)
+    ledger.add((image // patch) ** 2 * width)
+    for _ in range(depth):
+        ledger.add(4 * width)
+        ledger.column("vision_tower.self_attn.qkv_proj", width, [width, width, width], bias=True)
+        ledger.row("vision_tower.self_attn.out_proj", width, width, bias=True)
+        ledger.column("vision_tower.mlp.fc1", width, inter, bias=True)
+        ledger.row("vision_tower.mlp.fc2", inter, width, bias=True)
+    ledger.add(2 * width)
+    ledger.add(width + width * facts.hidden_size)
+
+
+def _llama4(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
+    width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), integer(vision, "num_hidden_layers")
+    patch, image = integer(vision, "patch_size", default=14), integer(vision, "image_size", default=336)
+    ratio = vision.get("pixel_shuffle_ratio")
+    ratio = ratio if isinstance(ratio, int | float) and ratio > 0 else 0.5
+    ledger.column("vision_model.patch_embedding", 3 * patch * patch, width)
+    ledger.add(width)
+    ledger.add(((image // patch) ** 2 + 1) * width)
+    ledger.add(4 * width)
+    for _ in range(depth):
+        ledger.add(4 * width)
+        _attention(ledger, width)
+        ledger.column("vision_model.mlp.fc1", width, inter, bias=True)
+        ledger.row("vision_model.mlp.fc2", inter, width, bias=True)
+    inputs, outputs = integer(vision, "projector_input_dim", default=4096), integer(vision, "projector_output_dim", default=4096)
+    ledger.column("vision_adapter.mlp.fc1", int(width // ratio**2), inputs)
+    ledger.row("vision_adapter.mlp.fc2", inputs, outputs)
+    ledger.column("multi_modal_projector.linear_1", integer(vision, "vision_output_dim", default=4096), facts.hidden_size)
+
+
+def _plain(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
+    """A usual vision transformer with a two-layer projector, divided over TP."""
+    width = integer(vision, "hidden_size", "embed_dim")
+    depth = integer(vision, "num_hidden_layers", "depth")
+    inter = integer(vision, "intermediate_size") or 4 * width
+    ledger.add(depth * (4 * width * width + 2 * width * inter) // ledger.shard.tp)
+    ledger.add(width * facts.hidden_size)
