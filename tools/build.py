@@ -98,6 +98,8 @@ def build(family: Family, title: str) -> None:
                 raise ToolError(
                     f"{family.name} {family.version} was not built: {' '.join(command[:2])} ended with {code}.\n{_end_of(log)}", 1
                 )
+    for script in family.scripts:
+        shutil.copy2(work / script, staging)
     record = {
         "family": family.name,
         "version": family.version,

@@ -38,7 +38,8 @@ class OnPath:
 class Family:
     """Programs that are built from one Go module: ``binaries`` maps the file name to its Go package.
 
-    ``minutes`` is what a cold build took on two cores. ``comes_with`` names a family that brings this one when it is installed.
+    ``minutes`` is what a cold build took on two cores. ``scripts`` are files of the module's folder that go beside the programs, but
+    not on PATH. ``comes_with`` names a family that brings this one when it is installed.
     ``debian`` are packages that the programs need at run time.
     """
 
@@ -50,6 +51,7 @@ class Family:
     tags: tuple[str, ...] = ()
     defines: dict[str, str] = field(default_factory=dict)
     on_path: OnPath | None = None
+    scripts: tuple[str, ...] = ()
     comes_with: str = ""
     debian: tuple[str, ...] = ()
 
@@ -88,6 +90,7 @@ def read_table(path: Path = TABLE) -> tuple[dict[str, Family], dict[str, list[st
             tags=tuple(row.get("tags", ())),
             defines=table["defines"][defines] if isinstance(defines, str) else defines,
             on_path=_on_path(row["on_path"]) if "on_path" in row else None,
+            scripts=tuple(row.get("scripts", ())),
             comes_with=row.get("comes_with", ""),
             debian=tuple(row.get("debian", ())),
         )

@@ -17,19 +17,20 @@ def variables(cluster: Cluster, bin_folder: Path) -> dict[str, str]:
     """What is added to the environment: PATH, kubeconfig, backend below the cluster's folder (so that it goes with the cluster)."""
     backend = cluster.folder / "pulumi"
     backend.mkdir(exist_ok=True)
-    folders = [str(Path(sys.executable).parent), str(bin_folder)]
     values = {
         "KUBECONFIG": str(cluster.kubeconfig),
+        "INTERLOCK_RUN": str(cluster.folder.parent),
         "PULUMI_BACKEND_URL": f"file://{backend}",
         "PULUMI_CONFIG_PASSPHRASE": LOCAL_PASSPHRASE,
         "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), str(bin_folder), os.environ.get("PATH", "")]),
     }
     if not decide(select(["pulumi"], []))[0].use:
-        folders.append(str(ROOT / "tools" / "language_host" / "bin"))
-        # A Pulumi of our own finds its plugins on PATH; it must not try to fetch others, nor touch a person's own plugin folder.
+        # A Pulumi of our own takes its provider from PATH; it must not try to fetch others, nor touch a person's own plugin folder.
         values |= {
             "PULUMI_HOME": str(home() / "pulumi"),
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             "INTERLOCK_PYTHON": sys.executable,
+            "INTERLOCK_LANGUAGE_HOST": str(ROOT / "tools" / "language_host" / "host.py"),
         }
-    return values | {"PATH": os.pathsep.join([*folders, os.environ.get("PATH", "")])}
+    return values
