@@ -7,7 +7,6 @@ from rich.text import Text
 
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
 from interlock.infra.rules.findings import Finding, Severity
-from interlock.infra.values import gib
 
 STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
@@ -57,9 +56,7 @@ def reasons(planned: tuple[PlannedServer, ...]) -> Table:
     """Why each number is what it is."""
     table = Table("server", "decision", "why", title="Why", box=box.SIMPLE)
     for server in planned:
-        weights = gib(server.weight_bytes) if server.weight_bytes else "not known: give model.weights_gib"
-        rows = {"weights": weights, **server.why}
-        for position, (decision, why) in enumerate(rows.items()):
+        for position, (decision, why) in enumerate(server.why.items()):
             table.add_row(server.name if position == 0 else "", decision.replace("_", " "), why)
     return table
 

@@ -1,6 +1,6 @@
 """One server: every number decided, each with its reason."""
 
-from collections.abc import Mapping
+from typing import Any
 
 from interlock.infra.catalog.tracks import TrackImage, tracks
 from interlock.infra.config.cluster import ClusterConfig
@@ -9,11 +9,11 @@ from interlock.infra.config.pools import PoolConfig
 from interlock.infra.config.scaling import RolloutStrategy
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs, ServeArgs
-from interlock.infra.plan.models import ModelShape, model_shape
+from interlock.infra.plan.models import ModelShape, fit, model_shape
 from interlock.infra.plan.pools import resource_name, shares_per_card
 from interlock.infra.plan.times import time_budget
 from interlock.infra.plan.types import PlannedServer
-from interlock.infra.values import GIB, MIB, binary, bytes_of, quantity
+from interlock.infra.values import GIB, MIB, binary, bytes_of, gib, quantity
 
 WEIGHTS_DIR = "/var/lib/interlock/models"
 CACHE_DIR = "/var/cache/interlock"
@@ -24,15 +24,17 @@ def planned_server(config: ClusterConfig, index: int) -> PlannedServer:
     server = config.servers[index]
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     image = tracks()[server.image.track.value]
-    shape = model_shape(server.model)
-    why: dict[str, str] = {}
-    engine = decide_engine(server, pool, why)
+    vllm = image.vllm if server.image.reference is None else version_of(server.image.reference)
+    shape = model_shape(server.model, server.engine.quantization)
+    why = {"weights": f"{gib(shape.weight_bytes)} ({shape.source})" if shape.weight_bytes else "not known: give model.weights_gib"}
+    engine = decide_engine(server, why)
+    if server.image.track is not ImageTrack.CPU:
+        verdict = fit(server.model, engine, pool, vllm)
+        why["GPU_memory"] = f"{verdict.verdict.replace('_', ' ')}: {'; '.join(verdict.reasons)}"
     gpus = server.gpus or engine.gpus
     surge, unavailable, recreate = decide_rollout(server, pool, gpus, why)
     most = server.autoscale.max_replicas if server.autoscale else server.replicas
-    steps = 1 if recreate else -(-most // max(1, surge + unavailable))
-    times = time_budget(server, shape.weight_bytes, steps, surge)
-    memory = decide_memory(server, engine, shape, why)
+    times = time_budget(server, shape.weight_bytes, 1 if recreate else -(-most // max(1, surge + unavailable)), surge)
     return PlannedServer(
         name=server.name,
         index=index,
@@ -44,14 +46,12 @@ def planned_server(config: ClusterConfig, index: int) -> PlannedServer:
         gpus=gpus,
         engine_gpus=engine.gpus,
         resource=resource_name(pool),
-        image=image_reference(server.image, image),
-        vllm=image.vllm if server.image.reference is None else version_of(server.image.reference),
-        command=image.command,
+        vllm=vllm,
         args=serve_args(server, engine, times.engine_shutdown),
-        env=environment(server, image, times.startup),
         cpu=server.cpu or decide_cpu(pool, gpus, why),
-        memory=memory,
+        memory=decide_memory(server, engine, shape, why),
         shm=server.shm or ("8Gi" if gpus > 1 else "1Gi"),
+        **image_fields(server, image, times.startup),
         attention_heads=shape.attention_heads,
         kv_heads=shape.kv_heads,
         weight_bytes=shape.weight_bytes,
@@ -64,7 +64,16 @@ def planned_server(config: ClusterConfig, index: int) -> PlannedServer:
     )
 
 
-def decide_engine(server: ServerConfig, pool: PoolConfig, why: dict[str, str]) -> EngineArgs:
+def image_fields(server: ServerConfig, image: TrackImage, startup: int) -> dict[str, Any]:
+    """What follows from the track: reference, command and environment."""
+    return {
+        "image": image_reference(server.image, image),
+        "command": image.command,
+        "env": environment(server, image, startup),
+    }
+
+
+def decide_engine(server: ServerConfig, why: dict[str, str]) -> EngineArgs:
     """The engine's flags with TP decided when only the GPUs were given."""
     engine = server.engine
     if engine.tensor_parallel_size is None:
@@ -111,7 +120,7 @@ def decide_memory(server: ServerConfig, engine: EngineArgs, shape: ModelShape, w
     processes = 4 * GIB + 2 * GIB * engine.gpus
     reading = min(shape.weight_bytes or 0, 8 * GIB)
     total = -(-(shm + processes + reading) // (512 * MIB)) * 512 * MIB
-    why["memory"] = f"{binary(total)}: /dev/shm {binary(shm)} + processes {binary(processes)} + {binary(reading)} to read weights through"
+    why["memory"] = f"{binary(total)}: /dev/shm {binary(shm)} + processes {binary(processes)} + {gib(reading)} to read weights through"
     return binary(total)
 
 
@@ -148,7 +157,7 @@ def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int) -> Serve
     )
 
 
-def environment(server: ServerConfig, image: TrackImage, startup: int) -> Mapping[str, str]:
+def environment(server: ServerConfig, image: TrackImage, startup: int) -> dict[str, str]:
     """Plain environment: what the image needs, the ready timeout, offline mode with a store, then the user's own."""
     env = dict(image.env)
     env["VLLM_ENGINE_READY_TIMEOUT_S"] = str(startup)

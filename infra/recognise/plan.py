@@ -26,6 +26,7 @@ def _enriched(workload: Workload, servers: dict[str, PlannedServer]) -> Workload
     base = f"servers[{server.index}]"
     engine = replace(
         workload.engine,
+        model=known(server.model_id, f"{base}.model.id"),
         attention_heads=_known(server.attention_heads, f"{base}.model"),
         kv_heads=_known(server.kv_heads, f"{base}.model"),
         weight_bytes=_known(server.weight_bytes, f"{base}.model"),

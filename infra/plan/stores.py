@@ -1,0 +1,69 @@
+"""Stores: what follows from a store's kind, and where a model lies in it."""
+
+from collections.abc import Sequence
+
+from interlock.infra.config.cluster import ClusterConfig
+from interlock.infra.config.servers import ServerConfig
+from interlock.infra.config.stores import AccessMode, Keep, PrefetchConfig, StoreConfig, StoreKind
+from interlock.infra.naming import content_hash
+
+WEIGHTS_DIR = "/var/lib/interlock/models"
+"""Where a store is mounted in a pod."""
+
+NODE_KINDS = frozenset({StoreKind.HOST_PATH, StoreKind.NODE_SYNC})
+"""Kinds that mount a folder of the node, which Pod Security allows at the level ``privileged`` only."""
+MADE_HERE = frozenset({StoreKind.CLAIM, StoreKind.LOCAL, StoreKind.NFS, StoreKind.JUICEFS, StoreKind.OBJECT_STORE})
+"""Kinds for which this stack makes a claim."""
+
+_ACCESS = {
+    StoreKind.LOCAL: AccessMode.READ_WRITE_ONCE,
+    StoreKind.NFS: AccessMode.READ_WRITE_MANY,
+    StoreKind.JUICEFS: AccessMode.READ_WRITE_MANY,
+    StoreKind.OBJECT_STORE: AccessMode.READ_ONLY_MANY,
+}
+
+
+def access_mode(store: StoreConfig) -> AccessMode:
+    """The access mode of the store's claim."""
+    return _ACCESS.get(store.kind, store.access)
+
+
+def keep(store: StoreConfig, production: bool) -> Keep:
+    """What happens to the store when the stack is destroyed. Data that nobody made here is never deleted."""
+    return store.keep or (Keep.PROTECT if production else Keep.DELETE)
+
+
+def claim_name(store: StoreConfig) -> str:
+    """Name of the claim that pods mount."""
+    return store.claim or store.name
+
+
+def prefetched(store: StoreConfig | None, server: ServerConfig) -> PrefetchConfig | None:
+    """The prefetch that brings the server's model into the store, or None."""
+    if store is None:
+        return None
+    fitting = [each for each in store.prefetch if each.model == server.model.id]
+    wanted = server.model.revision
+    return next((each for each in fitting if wanted in (None, each.revision)), None)
+
+
+def folder(prefetch: PrefetchConfig) -> str:
+    """Folder of a prefetched model in its store: by revision, so that a new one never changes files under a running server."""
+    return f"{prefetch.model}/{prefetch.revision}"
+
+
+def users(config: ClusterConfig, store: str) -> list[ServerConfig]:
+    """Servers whose weights or compile cache are in the store, or in a copy of it."""
+    names = {store, *(each.name for each in config.stores if each.source == store)}
+    return [server for server in config.servers if server.weights in names or server.compile_cache in names]
+
+
+def toleration_keys(config: ClusterConfig, store: str) -> Sequence[str]:
+    """Taints of the pools from which the store is used: a Job that fills it may have to run there."""
+    pools = {server.pool for server in users(config, store)}
+    return sorted({key for pool in config.pools if pool.name in pools for key in pool.taints})
+
+
+def cache_key(image: str, gpu: str, model: str, tensor_parallel: int) -> str:
+    """Folder of a compile cache: compiled kernels hold for one image, GPU, model and TP only."""
+    return content_hash({"image": image, "gpu": gpu, "model": model, "tp": tensor_parallel}, 16)
