@@ -24,11 +24,13 @@ class Workspace(pulumi.ComponentResource):
     def __init__(self, name: str, args: WorkspaceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("interlock:index:Workspace", name, {}, opts)
         spec = args["spec"]
-        holds = spec.protect and bool(spec.claims)
-        options = pulumi.ResourceOptions(parent=self, protect=holds, retain_on_delete=holds)
-        made = apply(f"{name}-namespace", spec.namespace, options)
+        before: list[pulumi.Resource] = []
+        if spec.namespace is not None:
+            holds = spec.protect and bool(spec.claims)
+            options = pulumi.ResourceOptions(parent=self, protect=holds, retain_on_delete=holds)
+            before.append(apply(f"{name}-namespace", spec.namespace, options))
         for manifest in spec.claims:
-            kept = pulumi.ResourceOptions(parent=self, depends_on=[made], protect=spec.protect, retain_on_delete=spec.protect)
+            kept = pulumi.ResourceOptions(parent=self, depends_on=before, protect=spec.protect, retain_on_delete=spec.protect)
             apply(f"{name}-{manifest['metadata']['name']}", manifest, kept)
-        self.namespace = pulumi.Output.from_input(spec.namespace["metadata"]["name"])
+        self.namespace = pulumi.Output.from_input(spec.name)
         self.register_outputs({"namespace": self.namespace})

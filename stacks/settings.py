@@ -9,7 +9,6 @@ import pulumi
 from interlock.infra.config import ClusterConfig, load
 from interlock.infra.errors import ConfigError, Problem
 
-
 RUN_FOLDER = "INTERLOCK_RUN"
 """Environment variable that moves the run folder of local control planes."""
 
@@ -38,8 +37,24 @@ def read_settings() -> Settings:
     if data is None:
         raise ConfigError([Problem("interlock:cluster", f"is missing: write it into {source} (docs/config.md shows every field)")])
     config = load(data, source)
+    check_passphrase(config, source)
     kubeconfig = values.get("kubeconfig") or kubeconfig_path(config)
     return Settings(stack, source, config, kubeconfig, config.target.context or f"interlock-{config.target.local}")
+
+
+def check_passphrase(config: ClusterConfig, source: str) -> None:
+    """A production stack whose state is encrypted by a passphrase has one that is not empty. Raises ConfigError."""
+    file = Path(pulumi.get_root_directory(), source)
+    if not config.production or (file.exists() and "\nsecretsprovider:" in f"\n{file.read_text('utf-8')}"):
+        return
+    phrase, phrase_file = os.environ.get("PULUMI_CONFIG_PASSPHRASE"), os.environ.get("PULUMI_CONFIG_PASSPHRASE_FILE")
+    if phrase is None and phrase_file and Path(phrase_file).exists():
+        phrase = Path(phrase_file).read_text("utf-8").strip()
+    if phrase == "":
+        way = "set PULUMI_CONFIG_PASSPHRASE, or move the stack to a key service with `pulumi stack change-secrets-provider`"
+        raise ConfigError(
+            [Problem("production", f"the passphrase that encrypts the state is empty, so anybody can read it: {way}", source)]
+        )
 
 
 def run_folder() -> Path:

@@ -76,21 +76,41 @@ def read_uid(api: Any, settings: Settings) -> str:
 
 def check_namespace(api: Any, settings: Settings) -> None:
     """The namespace is free or this stack's own. Raises ConfigError."""
+    name, stack = settings.config.namespace, settings.stack
+    labels = read_labels(api, settings)
+    if labels is None:
+        if settings.config.create_namespace:
+            return
+        way = f"an administrator makes it with `interlock render --stack {stack} --deployer | kubectl apply -f -`"
+        raise ConfigError([Problem("namespace", f"{name!r} does not exist and create_namespace is false: {way}", settings.source)])
+    owner = labels.get(label("stack"))
+    if not settings.config.create_namespace and label("tenant") in labels:
+        owner = foreign_stack(api, settings) or stack
+    if owner == stack:
+        return
+    whose = f"belongs to stack {owner!r}" if owner else "exists and belongs to no stack"
+    way = f"choose another namespace, or hand it over with `kubectl label namespace {name} {label('stack')}={stack} --overwrite`"
+    raise ConfigError([Problem("namespace", f"{name!r} {whose}: {way}", settings.source)])
+
+
+def read_labels(api: Any, settings: Settings) -> dict[str, str] | None:
+    """Labels of the stack's namespace; None when it does not exist. Raises ConfigError when it cannot be read."""
     from kubernetes.client import ApiException  # noqa: PLC0415
 
     name = settings.config.namespace
     try:
-        found = api.read_namespace(name, _request_timeout=TIMEOUT)
+        return dict(api.read_namespace(name, _request_timeout=TIMEOUT).metadata.labels or {})
     except ApiException as error:
         if error.status == 404:
-            return
+            return None
         raise ConfigError([Problem("namespace", f"{name!r} cannot be read: {error.status} {error.reason}", settings.source)]) from None
-    owner = (found.metadata.labels or {}).get(label("stack"))
-    if owner == settings.stack:
-        return
-    whose = f"belongs to stack {owner!r}" if owner else "exists and belongs to no stack"
-    way = f"choose another namespace, or hand it over with `kubectl label namespace {name} {label('stack')}={settings.stack} --overwrite`"
-    raise ConfigError([Problem("namespace", f"{name!r} {whose}: {way}", settings.source)])
+
+
+def foreign_stack(api: Any, settings: Settings) -> str | None:
+    """Another stack that has servers in the namespace: a tenant's namespace is the platform stack's, and serves one serving stack."""
+    chosen = f"{label('server')},{label('stack')}!={settings.stack}"
+    found = api.list_namespaced_config_map(settings.config.namespace, label_selector=chosen, limit=1, _request_timeout=TIMEOUT).items
+    return str(found[0].metadata.labels[label("stack")]) if found else None
 
 
 def remembered_uid(settings: Settings) -> str | None:

@@ -67,6 +67,9 @@ class ClusterConfig(Config):
     """The Kubernetes cluster."""
     namespace: Name
     """Namespace of the servers."""
+    create_namespace: bool = True
+    """Make the namespace with the stack; false = it is there: made by an administrator (``interlock render --deployer``) or for a
+    tenant by the platform stack."""
     production: bool = False
     """Protect volumes, refuse unpinned images and an empty state passphrase."""
     pools: tuple[PoolConfig, ...] = Field(min_length=1)

@@ -27,7 +27,7 @@ def render(config: ClusterConfig, plan: ClusterPlan) -> list[Manifest]:
     if config.scope is Scope.PLATFORM:
         return []
     stores = {store.name: store for store in config.stores}
-    objects = [namespace_object(config, plan.stack)]
+    objects = [namespace_object(config, plan.stack)] if config.create_namespace else []
     for store in config.stores:
         objects += objects_for(store, plan.stack, config.namespace)
     for server in plan.servers:

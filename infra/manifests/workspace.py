@@ -12,8 +12,10 @@ from interlock.infra.plan.types import Planned
 class WorkspaceObjects(Planned):
     """A namespace and what must exist in it before any server."""
 
-    namespace: dict[str, Any]
-    """The Namespace."""
+    name: str
+    """Name of the namespace."""
+    namespace: dict[str, Any] | None
+    """The Namespace; None when somebody else makes it."""
     claims: tuple[dict[str, Any], ...]
     """Claims and other objects of the stores."""
     protect: bool
@@ -23,4 +25,5 @@ class WorkspaceObjects(Planned):
 def workspace_objects(config: ClusterConfig, stack: str) -> WorkspaceObjects:
     """The workspace of ``stack``."""
     claims: list[Manifest] = [made for store in config.stores for made in objects_for(store, stack, config.namespace)]
-    return WorkspaceObjects(namespace=namespace_object(config, stack), claims=tuple(claims), protect=config.production)
+    made = namespace_object(config, stack) if config.create_namespace else None
+    return WorkspaceObjects(name=config.namespace, namespace=made, claims=tuple(claims), protect=config.production)

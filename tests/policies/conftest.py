@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from google.protobuf import struct_pb2
@@ -28,7 +28,7 @@ class Pack:
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         made = policies()
-        self.servicer: Any = _PolicyAnalyzerServicer("interlock", "0.1.0", made, EnforcementLevel.ADVISORY)
+        self.servicer = cast(Any, _PolicyAnalyzerServicer("interlock", "0.1.0", made, EnforcementLevel.ADVISORY))
         request = analyzer_pb2.ConfigureAnalyzerRequest()
         for policy in made:
             level = policy.enforcement_level or EnforcementLevel.ADVISORY
