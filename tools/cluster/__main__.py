@@ -5,10 +5,11 @@ usage: python -m tools.cluster up|down|status|nodes|exec|env [--name NAME]
 
 import argparse
 import os
+import shlex
 import sys
 from pathlib import Path
 
-from tools import build, families
+from tools import build, families, pulumi_env
 from tools.cluster import lifecycle, nodes, processes
 from tools.cluster.state import Cluster, everything, load
 from tools.common import ToolError, run_main, say
@@ -77,7 +78,9 @@ def _exec(options: argparse.Namespace) -> int:
 
 def _env(options: argparse.Namespace) -> int:
     cluster = lifecycle.running(options.name)
-    say(f"export KUBECONFIG={cluster.kubeconfig}")
+    bin_folder = build.ensure(families.select([], ["up"]))
+    for name, value in pulumi_env.variables(cluster, bin_folder).items():
+        say(f"export {name}={shlex.quote(value)}")
     return 0
 
 
@@ -90,7 +93,7 @@ def main(arguments: list[str]) -> int:
         ("status", _status, "say what runs (all clusters without --name); exit 1 when one is dead"),
         ("nodes", _nodes, "make the simulated nodes exactly those of a JSON file"),
         ("exec", _exec, "run a command inside its network, where pod and service addresses are reachable"),
-        ("env", _env, "print the variable that kubectl needs"),
+        ("env", _env, "print the variables with which kubectl and pulumi work on it, for eval"),
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(run=run)

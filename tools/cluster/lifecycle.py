@@ -10,6 +10,7 @@ from pathlib import Path
 from tools.cluster import network, pki, plane, processes
 from tools.cluster.state import Cluster, load
 from tools.common import ToolError, home, locked, say
+from tools.node import cgroups
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok")
 
@@ -123,6 +124,9 @@ def _remove(cluster: Cluster) -> list[str]:
     count = processes.stop(cluster)
     if count:
         removed.append(f"{count} processes")
+    groups = cgroups.remove(network.names(cluster)[0])
+    if groups:
+        removed.append(f"{groups} control groups of the real node's pods")
     for mount in _mounts_below(cluster.folder):
         subprocess.run(["umount", "--lazy", mount], capture_output=True, check=False)
         removed.append(f"mount {mount}")
