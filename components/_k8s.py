@@ -25,6 +25,13 @@ _TYPED_GROUPS = {
 # The oldest supported SDK lacks these versions of a typed group.
 _UNTYPED = frozenset({"resource.k8s.io/v1"})
 
+# The provider waits for kinds that it knows; for others it does what this annotation says.
+_WAIT_FOR = {
+    "Gateway": "condition=Programmed",
+    "HTTPRoute": 'jsonpath={.status.parents[*].conditions[?(@.type=="Accepted")].status}=True',
+    "ScaledObject": "condition=Ready",
+}
+
 
 def apply(name: str, manifest: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Resource:
     """Registers ``manifest`` (camelCase) under the logical ``name``. Inputs may stand anywhere in it."""
@@ -32,14 +39,20 @@ def apply(name: str, manifest: Mapping[str, Any], opts: pulumi.ResourceOptions) 
     body = {_snake(key): value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
     module = _TYPED_GROUPS.get(group)
     if module is None or manifest["apiVersion"] in _UNTYPED:
-        return CustomResource(name, api_version=manifest["apiVersion"], kind=manifest["kind"], opts=opts, **_camel_body(manifest))
+        return CustomResource(name, api_version=manifest["apiVersion"], kind=manifest["kind"], opts=opts, **_awaited(manifest))
     typed = getattr(importlib.import_module(f"pulumi_kubernetes.{module}.{version}"), manifest["kind"])
     made: pulumi.Resource = typed(name, opts=opts, **body)
     return made
 
 
-def _camel_body(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
+def _awaited(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    body = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
+    ready = _WAIT_FOR.get(manifest["kind"])
+    if ready is None:
+        return body
+    metadata = manifest["metadata"]
+    annotations = {"pulumi.com/waitFor": ready} | metadata.get("annotations", {})
+    return body | {"metadata": {**metadata, "annotations": annotations}}
 
 
 def _snake(key: str) -> str:
