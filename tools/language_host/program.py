@@ -40,7 +40,7 @@ def _run_path(program: str) -> None:
 def _report(error: Exception) -> int:
     if not engine_has_stopped(error):
         own = next((link for link in chain(error) if isinstance(link, pulumi.RunError)), None)
-        shown = str(own) if own else "Program failed with an unhandled exception:\n" + traceback.format_exc()
+        shown = str(own) if own else "Program failed with an unhandled exception:\n" + "".join(traceback.format_exception(error))
         pulumi.log.error(shown)
     return MESSAGE_ALREADY_SHOWN
 

@@ -1,0 +1,81 @@
+"""The Python language host chooses a program's Python as Pulumi's own does, and shows a person no traceback of the engine's end."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import grpc
+import pulumi
+import pytest
+
+from tools.language_host import host, program
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    messages: list[str] = []
+    monkeypatch.setattr(pulumi.log, "error", messages.append)
+    return messages
+
+
+class Unavailable(grpc.RpcError):  # type: ignore[misc]
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNAVAILABLE
+
+
+def test_the_virtualenv_option_counts_from_the_projects_folder(tmp_path: Path) -> None:
+    assert host.virtualenv(tmp_path, {"toolchain": "uv", "virtualenv": ".venv"}) == tmp_path / ".venv"
+    assert host.virtualenv(tmp_path, {"virtualenv": "/elsewhere"}) == Path("/elsewhere")
+
+
+def test_the_uv_toolchain_takes_the_virtualenv_beside_the_nearest_lock(tmp_path: Path) -> None:
+    inner = tmp_path / "services" / "one"
+    inner.mkdir(parents=True)
+    (tmp_path / "pyproject.toml").touch()
+    assert host.virtualenv(inner, {"toolchain": "uv"}) == tmp_path / ".venv"
+    (tmp_path / "services" / "uv.lock").touch()
+    assert host.virtualenv(inner, {"toolchain": "uv"}) == tmp_path / "services" / ".venv"
+    assert host.virtualenv(inner, {}) == tmp_path / "services" / ".venv"
+    assert host.virtualenv(inner, {"toolchain": "pip"}) is None
+
+
+def test_a_missing_virtualenv_is_named_with_the_way_out(tmp_path: Path) -> None:
+    info: Any = SimpleNamespace(root_directory=str(tmp_path), options={"virtualenv": ".venv"})
+    with pytest.raises(FileNotFoundError, match=rf"{tmp_path}/.venv does not exist; `uv sync"):
+        host.interpreter(info)
+
+
+def failed_with(error: BaseException, cause: BaseException | None = None) -> Exception:
+    try:
+        raise error from cause
+    except Exception as caught:
+        return caught
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        failed_with(Unavailable()),
+        failed_with(RuntimeError("lost"), Unavailable()),
+        failed_with(Exception("resource monitor shut down")),
+        failed_with(pulumi.RunError("Resource monitor has terminated, shutting down")),
+    ],
+)
+def test_when_the_engine_has_given_up_nothing_more_is_shown(error: Exception, shown: list[str]) -> None:
+    assert program._report(error) == program.MESSAGE_ALREADY_SHOWN
+    assert shown == []
+
+
+def test_a_refusal_of_the_program_is_shown_without_a_traceback(shown: list[str]) -> None:
+    class Refused(pulumi.RunError):
+        pass
+
+    assert program._report(failed_with(Refused("GPU-001 ..."))) == program.MESSAGE_ALREADY_SHOWN
+    assert program._report(failed_with(RuntimeError("outer"), Refused("GPU-002 ..."))) == program.MESSAGE_ALREADY_SHOWN
+    assert shown == ["GPU-001 ...", "GPU-002 ..."]
+
+
+def test_a_mistake_of_the_program_is_shown_with_its_traceback(shown: list[str]) -> None:
+    program._report(failed_with(IndexError("list index out of range")))
+    assert "Traceback" in shown[0]
+    assert "IndexError: list index out of range" in shown[0]
