@@ -139,7 +139,7 @@ def _files(mounts: tuple[Mount, ...], volumes: Mapping[str, Node], context: Cont
 
 def read_container(node: Node, volumes: Mapping[str, Node], context: Context, init: bool = False) -> Read:
     """Facts of one container and the engine it starts."""
-    environment = read_environment(node, context.config_maps)
+    environment = read_environment(node, context.config_maps, context.injected)
     reference = node["image"].text()
     image = read_image(reference, node["image"].string())
     mounts = _mounts(node)

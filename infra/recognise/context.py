@@ -1,14 +1,16 @@
 """What recognition knows of the whole set while it reads one document."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from interlock.infra.facts import Fact
-from interlock.infra.recognise.document import Document, Node
+from interlock.infra.recognise.document import MISSING, Document, Node
 
+_LONGEST = 500_000
 Parse = Callable[[str], Any]
-"""Reads embedded YAML or JSON text; raises ValueError when it cannot."""
+"""Reads embedded YAML text; raises ValueError when it cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +25,31 @@ class DeviceRequest:
 class Context:
     """Objects that others refer to by name."""
 
-    parse: Parse
+    parse: Parse | None = None
+    """Without one only JSON texts are read."""
     config_maps: Mapping[str, Mapping[str, Fact[str]]] = field(default_factory=dict)
     device_claims: Mapping[str, tuple[DeviceRequest, ...]] = field(default_factory=dict)
     runtimes: Mapping[str, Node] = field(default_factory=dict)
     """KServe serving runtimes by name."""
+    injected: Mapping[str, Fact[str]] = field(default_factory=dict)
+    """Environment that an operator adds to every container."""
+
+    def load(self, node: Node) -> Node:
+        """The structure inside a text, at the text's own path; nothing (missing) when it cannot be read."""
+        text = node.string()
+        if len(text) > _LONGEST:
+            return Node(MISSING, node.path)
+        try:
+            return Node((self.parse or json.loads)(text), node.path)
+        except (ValueError, RecursionError):
+            return Node(MISSING, node.path)
+
+    def broken(self, node: Node) -> bool:
+        """Whether a text that should hold YAML holds none; never claimed where YAML cannot be read here."""
+        return self.parse is not None and bool(node.string().strip()) and not self.load(node)
 
 
-def gather(documents: Iterable[Document], parse: Parse) -> Context:
+def gather(documents: Iterable[Document], parse: Parse | None) -> Context:
     """Reads what other documents refer to."""
     maps: dict[str, Mapping[str, Fact[str]]] = {}
     claims: dict[str, tuple[DeviceRequest, ...]] = {}

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from interlock.infra.facts import Fact, Origin, absent, known, unknown
@@ -133,10 +133,10 @@ class Node:
             yield name, Node(self.mapping[key], child_path(self.path, name))
 
     def items(self) -> Iterator["Node"]:
-        """The nodes of a list."""
+        """The nodes of a list; nodes in it keep their own paths."""
         if isinstance(self.value, list | tuple):
             for index, value in enumerate(self.value):
-                yield Node(value, f"{self.path}[{index}]")
+                yield value if isinstance(value, Node) else Node(value, f"{self.path}[{index}]")
 
     @property
     def is_list(self) -> bool:
@@ -209,6 +209,27 @@ class Node:
     def facts(self, *, raw: bool = False) -> Mapping[str, Fact[str]]:
         """A mapping of text facts."""
         return {key: node.text(raw=raw) for key, node in self.fields()}
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay(Node):
+    """A node some of whose fields stand elsewhere: how an operator's own fields are read as those of a container or pod."""
+
+    fields_elsewhere: Mapping[str, Node] = field(default_factory=dict)
+
+    def __getitem__(self, key: str) -> Node:
+        found = self.fields_elsewhere.get(key)
+        # Named: zero-argument super() does not work in a dataclass with slots.
+        return Node.__getitem__(self, key) if found is None else found
+
+    def __bool__(self) -> bool:
+        return bool(self.fields_elsewhere) or Node.__bool__(self)
+
+    def fields(self) -> Iterator[tuple[str, Node]]:
+        """Key and node, those that stand elsewhere included."""
+        for key in dict.fromkeys((*self.mapping, *self.fields_elsewhere)):
+            name = scalar_text(key) or "?"
+            yield name, self[name]
 
 
 def _whole(text: str) -> int:

@@ -97,11 +97,8 @@ def _config_flags(flags: Iterable[Flag], read: Read, context: Context) -> tuple[
     found = read.file(given.get()) if given.known else None
     if found is None:
         return [], False
-    try:
-        loaded = Node(context.parse(found[0]), found[1])
-    except (ValueError, RecursionError):
-        return [], False
-    return keyword_flags(loaded), True
+    loaded = context.load(Node(*found))
+    return (keyword_flags(loaded), True) if loaded.mapping else ([], False)
 
 
 def keyword_flags(node: Node) -> list[Flag]:

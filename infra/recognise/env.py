@@ -64,9 +64,9 @@ def expand(text: str, environment: Environment, path: str) -> Fact[str]:
     return known(expanded, path)
 
 
-def read_environment(container: Node, stores: Stores) -> Environment:
+def read_environment(container: Node, stores: Stores, injected: Mapping[str, Fact[str]]) -> Environment:
     """``envFrom`` and ``env`` of a container. A mapping instead of a list (charts, KubeAI, Dynamo) is taken as name to value."""
-    values: dict[str, Fact[str]] = {}
+    values: dict[str, Fact[str]] = dict(injected)
     sources: dict[str, str] = {}
     opened = container["envFrom"].unknown or container["env"].unknown
     for entry in container["envFrom"].items():

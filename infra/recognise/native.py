@@ -77,14 +77,15 @@ def read_native(root: Node, document: Document, context: Context) -> Result:
 
 def engines_in(root: Node, source: Origin, pods: tuple[PodRead, ...], context: Context, adds: frozenset[str] = frozenset()) -> Result:
     """One workload per engine container of the pods; other engines are named."""
-    engines = [(pod, read) for pod in pods for read in pod.engines]
+    leading = next((pod for pod in pods if any(read.launch.engine == "vllm" for read in pod.engines)), None)
+    engines = [read for read in leading.engines if read.launch.engine == "vllm"] if leading else []
     others = {read.engine for pod in pods for read in pod.reads if read.engine not in ("", "vllm")}
     if not engines:
         for name in sorted(others):
             yield NotJudged(source, f"{name} is not vLLM: skipped")
         return
-    for _, read in engines:
-        form = "shell" if read.launch.entrypoint in ("shell", "script") else source.form
+    for read in engines:
+        form = "shell" if source.form == "container" and read.launch.entrypoint in ("shell", "script") else source.form
         yield assemble(root, replace(source, form=form), engine_of(read, context), pods, adds)
 
 

@@ -1,10 +1,10 @@
 """Pod templates: containers, volumes, placement."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from interlock.infra.facts import Container, Fact, Pod, Role, Volume, known
-from interlock.infra.recognise.accelerators import gpu_of
+from interlock.infra.recognise.accelerators import gpu_of, vendor_of
 from interlock.infra.recognise.containers import Read, read_container, read_volume, volume_nodes
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Node
@@ -83,6 +83,13 @@ def claim_volumes(templates: Node) -> tuple[Volume, ...]:
     )
 
 
-def all_containers(pods: tuple[Pod, ...]) -> tuple[Container, ...]:
-    """The containers of several pods."""
-    return tuple(container for pod in pods for container in pod.containers)
+def promoted(read: PodRead) -> PodRead:
+    """A pod of an engine group (worker, Ray node): the containers that ask for accelerators are part of the engine."""
+    reads = tuple(replace(item, container=_as_engine(item)) for item in read.reads)
+    return PodRead(replace(read.pod, containers=tuple(item.container for item in reads)), reads, read.gpu)
+
+
+def _as_engine(read: Read) -> Container:
+    container = read.container
+    accelerated = vendor_of((*container.limits, *container.requests)) is not None or bool(container.claims)
+    return replace(container, role=Role.ENGINE) if accelerated and container.role is Role.SIDECAR else container

@@ -1,37 +1,105 @@
-"""From documents to one bundle of facts: a table of forms by kind."""
+"""From documents to one bundle of facts: a table of readers by kind."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from interlock.infra.facts import Bundle, NotJudged, Workload
+from interlock.infra.facts import (
+    Autoscaler,
+    Budget,
+    Bundle,
+    Claim,
+    DocumentProblem,
+    NotJudged,
+    Pool,
+    Query,
+    Quota,
+    Route,
+    Scrape,
+    SecretObject,
+    Service,
+    SharingConfig,
+    Workload,
+)
+from interlock.infra.recognise import charts, kserve, llmisvc, lws, native, network, nodes, objects, observe, operators, ray, scaling
 from interlock.infra.recognise.context import Context, Parse, gather
 from interlock.infra.recognise.document import Document, Node
-from interlock.infra.recognise.native import read_native
 
-Form = Callable[[Node, Document, Context], Iterator[Any]]
+Reader = Callable[[Node, Document, Context], Iterable[Any]]
+
+_FIELDS = {
+    Workload: "workloads",
+    Service: "services",
+    Route: "routes",
+    Autoscaler: "autoscalers",
+    Budget: "budgets",
+    Claim: "claims",
+    SecretObject: "secrets",
+    Quota: "quotas",
+    Pool: "pools",
+    NotJudged: "not_judged",
+    Query: "queries",
+    Scrape: "scrapes",
+    SharingConfig: "sharing",
+    DocumentProblem: "problems",
+}
+
+_READERS: dict[str, tuple[Reader, ...]] = {
+    "Service": (network.read_service,),
+    "Ingress": (network.read_ingress,),
+    "VirtualService": (network.read_virtual_service,),
+    "IngressRoute": (network.read_simple_route,),
+    "Route": (network.read_simple_route,),
+    "HorizontalPodAutoscaler": (scaling.read_hpa,),
+    "ScaledObject": (scaling.read_scaled_object,),
+    "PodDisruptionBudget": (scaling.read_budget,),
+    "PersistentVolumeClaim": (objects.read_claim,),
+    "Secret": (objects.read_secret,),
+    "ConfigMap": (objects.read_config_map, nodes.read_sharing, observe.read_texts),
+    "ResourceQuota": (objects.read_quota,),
+    "NodePool": (nodes.read_node_pool,),
+    "Provisioner": (nodes.read_node_pool,),
+    "PrometheusRule": (observe.read_rules,),
+    "VMRule": (observe.read_rules,),
+    "GrafanaDashboard": (observe.read_dashboard,),
+    "ServiceMonitor": (observe.read_monitor,),
+    "PodMonitor": (observe.read_monitor,),
+    "PodMonitoring": (observe.read_monitor,),
+    "LeaderWorkerSet": (lws.read_lws,),
+    "RayCluster": (ray.read_ray,),
+    "RayService": (ray.read_ray,),
+    "RayJob": (ray.read_ray,),
+    "InferenceService": (kserve.read_inference_service,),
+    "ServingRuntime": (kserve.read_runtime,),
+    "ClusterServingRuntime": (kserve.read_runtime,),
+    "LLMInferenceService": (llmisvc.read_llm_service,),
+    "LLMInferenceServiceConfig": (llmisvc.read_llm_service,),
+    "DynamoGraphDeployment": (operators.read_dynamo,),
+    "DynamoComponentDeployment": (operators.read_dynamo,),
+}
+# Kinds whose own reader is all, or that never hold a pod template: not searched for one.
+_PLAIN = frozenset(_READERS) - {"Service", "Route"} | {"HTTPRoute", "GRPCRoute", "CustomResourceDefinition", "LimitRange", "NetworkPolicy"}
+_RELEASES = frozenset({"HelmRelease", "HelmChart", "Application", "Kustomization"})
 
 
-def recognise(documents: Sequence[Document], *, closed: bool = False, parse: Parse = json.loads) -> Bundle:
-    """The facts of ``documents``. Never raises on any data; ``parse`` reads texts that hold YAML (JSON alone without it).
+def recognise(documents: Sequence[Document], *, closed: bool = False, parse: Parse | None = None) -> Bundle:
+    """The facts of ``documents``. Never raises on any data; ``parse`` reads texts that hold YAML (without it JSON alone).
 
     ``closed``: the documents are the whole deployment, so what is absent is really absent.
     """
     whole = tuple(_flat(documents))
     context = gather(whole, parse)
-    bundle = Bundle(closed=closed)
+    policies = network.gather_policies(whole)
+    found: dict[str, list[Any]] = {name: [] for name in _FIELDS.values()}
     for document in whole:
-        items = tuple(_read(document, context))
-        bundle = replace(
-            bundle,
-            workloads=(*bundle.workloads, *(item for item in items if isinstance(item, Workload))),
-            not_judged=(*bundle.not_judged, *(item for item in items if isinstance(item, NotJudged))),
-        )
-    return bundle
+        for item in _read(document, context, policies):
+            found[_FIELDS[type(item)]].append(item)
+    facts: dict[str, Any] = {name: tuple(items) for name, items in found.items()}
+    return Bundle(**facts, closed=closed)
 
 
 def _flat(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents with the items of every List on their own."""
     for document in documents:
         root = Node(document.data, document.path)
         if root["kind"].string().endswith("List") and root["items"].is_list:
@@ -41,6 +109,23 @@ def _flat(documents: Iterable[Document]) -> Iterator[Document]:
             yield document
 
 
-def _read(document: Document, context: Context) -> Iterator[Any]:
+def _read(document: Document, context: Context, policies: network.Policies) -> Iterator[Any]:
     root = Node(document.data, document.path)
-    yield from read_native(root, document, context)
+    kind = root["kind"].string()
+    for reader in _READERS.get(kind, ()):
+        yield from reader(root, document, context)
+    if kind in ("HTTPRoute", "GRPCRoute"):
+        yield from network.read_http_route(root, document, context, policies)
+    elif kind == "Model" and operators.is_kubeai(root):
+        yield from operators.read_kubeai(root, document, context)
+    elif kind in _RELEASES:
+        for values in charts.embedded_values(root, context):
+            yield from charts.read_values(values, root, document, context)
+    elif not kind:
+        yield from charts.read_values(root, root, document, context)
+    elif kind not in _PLAIN:
+        yield from native.read_native(root, document, context)
+        for template in native.templates(root):
+            yield from observe.read_annotated(template.metadata, root, document, "pod")
+    if kind == "Service":
+        yield from observe.read_annotated(root["metadata"], root, document, "service")

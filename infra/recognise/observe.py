@@ -1,0 +1,81 @@
+"""What watches: alert and recording rules, dashboards, adapter rules, scrapes."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from interlock.infra.facts import Query, Scrape
+from interlock.infra.recognise.context import Context
+from interlock.infra.recognise.document import Document, Node, origin
+
+_LONGEST = 2_000_000
+_MANY = 2000
+
+
+def read_rules(root: Node, document: Document, context: Context) -> Iterator[Query]:
+    """A PrometheusRule (or VMRule)."""
+    for expression, use in _rule_groups(root["spec"]["groups"]):
+        yield Query(origin(root, document), expression.text(raw=True), expression.path, use)
+
+
+def _rule_groups(groups: Node) -> Iterator[tuple[Node, str]]:
+    for group in groups.items():
+        for rule in group["rules"].items():
+            if rule["expr"]:
+                yield rule["expr"], "alert" if rule["alert"] else "record"
+
+
+def read_texts(root: Node, document: Document, context: Context) -> Iterator[Query]:
+    """Rule files, adapter rules and dashboards that a ConfigMap carries as text."""
+    for _, node in root["data"].fields():
+        yield from _embedded(node, root, document, context)
+
+
+def read_dashboard(root: Node, document: Document, context: Context) -> Iterator[Query]:
+    """A GrafanaDashboard object."""
+    yield from _embedded(root["spec"]["json"], root, document, context)
+
+
+def _embedded(node: Node, root: Node, document: Document, context: Context) -> Iterator[Query]:
+    text = node.string()
+    if not 20 < len(text) < _LONGEST or not ("vllm" in text or "ray" in text):
+        return
+    if not ('"expr"' in text or "expr:" in text or "seriesQuery" in text):
+        return
+    loaded = context.load(node)
+    source = origin(root, document)
+    for expression, use in _rule_groups(loaded["groups"]):
+        yield Query(source, expression.text(raw=True), expression.path, use)
+    for rule in [*loaded["rules"].items(), *loaded["rules"]["custom"].items(), *loaded["rules"]["external"].items()]:
+        if rule["seriesQuery"]:
+            yield Query(source, rule["seriesQuery"].text(raw=True), rule["seriesQuery"].path, "adapter")
+    for expression in islice(_panel_expressions(loaded, 0), _MANY):
+        yield Query(source, expression.text(raw=True), expression.path, "dashboard")
+
+
+def _panel_expressions(node: Node, depth: int) -> Iterator[Node]:
+    if depth > 6:
+        return
+    for panel in node["panels"].items():
+        for target in panel["targets"].items():
+            if target["expr"]:
+                yield target["expr"]
+        yield from _panel_expressions(panel, depth + 1)
+
+
+def read_monitor(root: Node, document: Document, context: Context) -> Iterator[Scrape]:
+    """A ServiceMonitor, PodMonitor or PodMonitoring."""
+    kind = "service" if root["kind"].string() == "ServiceMonitor" else "pod"
+    spec = root["spec"]
+    selector = tuple(sorted(spec.at("selector", "matchLabels").texts().items()))
+    for endpoint in [*spec["endpoints"].items(), *spec["podMetricsEndpoints"].items()]:
+        port = endpoint.first("port", "targetPort", "portNumber")
+        yield Scrape(origin(root, document), kind, selector, port.text(), endpoint["path"].text(), endpoint.path)
+
+
+def read_annotated(metadata: Node, root: Node, document: Document, kind: str) -> Iterator[Scrape]:
+    """The ``prometheus.io/*`` annotations of a Service or a pod template."""
+    annotations = metadata["annotations"]
+    if annotations["prometheus.io/scrape"].string().lower() == "true" and annotations["prometheus.io/port"]:
+        selector = tuple(sorted(metadata["labels"].texts().items()))
+        port = annotations["prometheus.io/port"]
+        yield Scrape(origin(root, document), kind, selector, port.text(), annotations["prometheus.io/path"].text(), port.path)

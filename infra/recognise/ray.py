@@ -1,0 +1,147 @@
+"""RayCluster, RayService and RayJob: pods of the cluster, and the engines that Ray Serve starts on them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from interlock.infra.facts import (
+    DocumentProblem,
+    Engine,
+    Fact,
+    NotJudged,
+    Origin,
+    RayFacts,
+    Workload,
+    absent,
+    known,
+    unknown,
+)
+from interlock.infra.recognise import serve
+from interlock.infra.recognise.context import Context
+from interlock.infra.recognise.document import Document, Node, origin
+from interlock.infra.recognise.gpus import product_fact
+from interlock.infra.recognise.native import engines_in, vendor
+from interlock.infra.recognise.pods import PodRead, promoted, read_pod
+
+_CLUSTER = {"RayCluster": ("spec",), "RayService": ("spec", "rayClusterConfig"), "RayJob": ("spec", "rayClusterSpec")}
+_RAY_TAG = re.compile(r"(?:^|[-_])v?(2\.\d+\.\d+)")
+_PYTHON_TAG = re.compile(r"py(3\d{1,2})")
+# KubeRay adds readiness and liveness probes and a memory volume at /dev/shm to its pods (ray-operator common/pod.go).
+_ADDS = frozenset({"probes", "shm"})
+
+
+def read_ray(root: Node, document: Document, context: Context) -> Iterator[Workload | NotJudged | DocumentProblem]:
+    """One workload per engine on the cluster."""
+    source = origin(root, document, "ray")
+    cluster = root.at(*_CLUSTER[source.kind])
+    pods = _pods(cluster, context)
+    text = root.at("spec", "serveConfigV2")
+    config = context.load(text) if not text.mapping else text
+    if context.broken(text) or (text.string() and config and not config.mapping):
+        yield DocumentProblem(
+            source, "embedded-yaml-broken", "serveConfigV2 holds no valid YAML mapping", text.path, remedy="repair the text"
+        )
+    facts = _facts(root, cluster, pods)
+    engines = list(serve.engines(config, pods)) if config.mapping else []
+    if engines:
+        facts = replace(facts, deployments=tuple(deployment for _, deployment in engines))
+        for engine, deployment in engines:
+            own = replace(facts, deployments=(deployment,))
+            yield _workload(source, engine, pods, own)
+        return
+    found = False
+    for item in engines_in(root, source, pods, context, _ADDS):
+        found = True
+        if isinstance(item, Workload):
+            on_head = any(item.engine.container == read.container.name for pod in pods[:1] for read in pod.engines)
+            yield replace(item, replicas=known(1), ray=replace(facts, driver_on_head=known(on_head)))
+        else:
+            yield item
+    if not found:
+        yield NotJudged(source, "no vLLM engine is described in it: what Ray runs here stands elsewhere (code, a job, a Serve config)")
+
+
+def _workload(source: Origin, engine: Engine, pods: tuple[PodRead, ...], facts: RayFacts) -> Workload:
+    return Workload(
+        origin=replace(source, form="ray-serve"),
+        engine=engine,
+        vendor=vendor(pods, ""),
+        replicas=known(1),
+        pods=tuple(pod.pod for pod in pods),
+        gpu=next((product_fact(pod.gpu) for pod in pods if not pod.gpu.absent), absent()),
+        ray=facts,
+        operator_adds=_ADDS,
+        paths={"tensor_parallel": engine.tensor_parallel.path, "gpus": pods[-1].pod.path if pods else "", "args": "spec.serveConfigV2"},
+    )
+
+
+def _pods(cluster: Node, context: Context) -> tuple[PodRead, ...]:
+    head = cluster["headGroupSpec"]["template"]
+    pods = [promoted(read_pod(head["spec"], head["metadata"], context, "head", known(1)))] if head else []
+    scaled = cluster["enableInTreeAutoscaling"].boolean().value is True
+    for group in cluster["workerGroupSpecs"].items():
+        template = group["template"]
+        pods.append(
+            promoted(
+                read_pod(template["spec"], template["metadata"], context, group["groupName"].string() or "worker", _count(group, scaled))
+            )
+        )
+    return tuple(pods)
+
+
+def _count(group: Node, scaled: bool) -> Fact[int]:
+    """Pods of a worker group: what the autoscaler may reach, else the stated replicas, times the hosts of one."""
+    replicas = group["maxReplicas"] if scaled and group["maxReplicas"] else group["replicas"]
+    count = replicas.integer() if replicas else known(1, group.path)
+    hosts = group["numOfHosts"].integer().default(1)
+    if not count.known or not hosts.known:
+        return unknown(count.path, "the number of workers is not known here")
+    # KubeRay's default for maxReplicas is the largest int32: no number to reckon with.
+    return known(count.get() * hosts.get(), count.path) if count.get() < 100_000 else unknown(count.path, "no upper end is stated")
+
+
+def _facts(root: Node, cluster: Node, pods: tuple[PodRead, ...]) -> RayFacts:
+    images = [_main_tag(pod) for pod in pods]
+    stated = cluster["rayVersion"].text()
+    head = cluster["headGroupSpec"]
+    groups = {"head": head["rayStartParams"].facts()}
+    for group in cluster["workerGroupSpecs"].items():
+        groups[group["groupName"].string() or "worker"] = group["rayStartParams"].facts()
+    annotations = root.at("metadata", "annotations")
+    tolerant = annotations["ray.io/ft-enabled"].boolean() if annotations["ray.io/ft-enabled"] else absent()
+    if cluster["gcsFaultToleranceOptions"]:
+        tolerant = known(True, cluster["gcsFaultToleranceOptions"].path)
+    return RayFacts(
+        kind=root["kind"].string(),
+        version=_tagged(images[0], _RAY_TAG) if images and stated.absent else stated,
+        worker_versions=tuple(_tagged(tag, _RAY_TAG) for tag in images[1:]),
+        python=_tagged(images[0], _PYTHON_TAG) if images else absent(),
+        worker_python=tuple(_tagged(tag, _PYTHON_TAG) for tag in images[1:]),
+        gcs_fault_tolerance=tolerant,
+        auth=_auth(cluster, pods),
+        start_params=groups,
+        upgrade=root.at("spec", "upgradeStrategy", "type").text(),
+    )
+
+
+def _main_tag(pod: PodRead) -> Fact[str]:
+    if not pod.reads:
+        return absent()
+    return pod.reads[0].container.image.map(lambda text: text.rpartition("/")[2])
+
+
+def _tagged(tag: Fact[str], pattern: re.Pattern[str]) -> Fact[str]:
+    match = pattern.search(tag.value.partition(":")[2]) if tag.known and tag.value else None
+    return known(match.group(1), tag.path) if match else Fact(path=tag.path)
+
+
+def _auth(cluster: Node, pods: tuple[PodRead, ...]) -> Fact[bool]:
+    mode = cluster.at("authOptions", "mode")
+    if mode:
+        return mode.text().map(lambda text: text == "token")
+    for pod in pods[:1]:
+        for read in pod.reads[:1]:
+            value = read.container.env.get("RAY_AUTH_MODE")
+            if value is not None:
+                return value.map(lambda text: text == "token")
+    return absent(mode.path)
