@@ -1,0 +1,84 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def interlock(*arguments: str, folder: Path = ROOT) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "interlock.cli.main", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stdout + done.stderr
+    return done
+
+
+def test_the_plan_of_the_dev_stack_shows_pools_servers_and_reasons() -> None:
+    done = interlock("plan", "--stack", "dev")
+    assert done.returncode == 0
+    for word in ("Pools", "chat", "Qwen/Qwen2.5-0.5B-Instruct", "1/1 (chat)", "no findings"):
+        assert word in done.stdout
+
+
+def test_the_plan_and_the_objects_are_json_on_request() -> None:
+    made = json.loads(interlock("plan", "--stack", "dev", "--json").stdout)
+    assert made["servers"][0]["name"] == "chat"
+    assert json.loads(interlock("render", "--stack", "dev", "--json").stdout)[0]["kind"] == "Namespace"
+
+
+def test_a_refused_plan_ends_with_1_and_renders_nothing(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.yaml"
+    pool = "{name: p, gpu: h100, nodes: 1, gpus_per_node: 8}"
+    server = "{name: s, model: {id: a/b}, pool: p, gpus: 2, engine: {tensor_parallel_size: 4}}"
+    bad.write_text(f"target: {{local: dev}}\nnamespace: n\npools: [{pool}]\nservers: [{server}]\n")
+    assert interlock("plan", "-f", str(bad)).returncode == 1
+    done = interlock("render", "-f", str(bad))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "GPU-001 error: servers[0].gpus = 2" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a: [", "is not YAML: line 2, column 1"),
+        ("- 1\n", "holds list, not a mapping"),
+        ("", "holds NoneType, not a mapping"),
+        ("config: {}\n", "interlock:cluster: is missing under config"),
+        ("config:\n  interlock:cluster:\n    secure: abc\n", "is encrypted and cannot be read here"),
+        ("namespace: n\n", "pools: is required and missing"),
+        (b"\xff\xfe\x00", "is not UTF-8 text"),
+    ],
+)
+def test_a_bad_file_ends_with_2_and_one_message(tmp_path: Path, content: str | bytes, message: str) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    done = interlock("plan", "-f", str(file))
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_a_stack_that_does_not_exist_is_named_with_the_near_one() -> None:
+    done = interlock("plan", "--stack", "deb")
+    assert done.returncode == 2
+    assert "did you mean dev?" in done.stderr
+
+
+def test_a_missing_file_a_folder_and_no_stack_at_all_end_with_2(tmp_path: Path) -> None:
+    for arguments in (("-f", str(tmp_path / "none.yaml")), ("-f", str(tmp_path)), ()):
+        done = interlock("plan", *arguments)
+        assert done.returncode == 2, arguments
+        assert done.stderr.strip()
+
+
+def test_an_unknown_command_and_an_unknown_option_end_with_2() -> None:
+    assert interlock("plane").returncode == 2
+    assert interlock("plan", "--stak", "dev").returncode == 2
+
+
+def test_the_simulated_nodes_carry_the_labels_taints_and_units_of_their_pool() -> None:
+    node = json.loads(interlock("nodes", "--stack", "dev", "--json").stdout)[0]
+    assert node["metadata"]["labels"]["interlock.dev/pool"] == "l4"
+    assert node["status"]["allocatable"]["nvidia.com/gpu"] == "1"
+    assert node["spec"]["taints"][0]["key"] == "nvidia.com/gpu"

@@ -1,0 +1,127 @@
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from interlock.infra.config import load
+from interlock.infra.plan.plan import plan
+from interlock.infra.plan.types import ClusterPlan
+
+TODAY = dt.date(2026, 11, 29)
+POOL = {"name": "h100", "gpu": "h100", "nodes": 2, "gpus_per_node": 8, "cpu": "96", "memory": "1Ti"}
+
+
+def planned(*servers: dict[str, Any], pool: dict[str, Any] | None = None, **more: Any) -> ClusterPlan:
+    written = [{"name": f"s{index}", "model": {"id": "org/model"}, "pool": "h100", **server} for index, server in enumerate(servers)]
+    return plan(
+        load({"target": {"local": "dev"}, "namespace": "n", "pools": [pool or POOL], "servers": written, **more}), "dev", today=TODAY
+    )
+
+
+def errors(made: ClusterPlan) -> dict[str, str]:
+    return {finding.path: finding.summary for finding in made.refused}
+
+
+def test_tp_is_decided_from_the_gpus_when_only_they_are_given() -> None:
+    server = planned({"gpus": 8, "engine": {"pipeline_parallel_size": 2}}).servers[0]
+    assert server.args.engine.tp == 4
+    assert server.why["tensor_parallel_size"] == "4: 8 GPUs / (PP 2 x DP 1)"
+
+
+def test_the_gpus_are_decided_from_the_parallel_sizes_when_only_those_are_given() -> None:
+    assert planned({"engine": {"tensor_parallel_size": 4, "data_parallel_size": 2}}).servers[0].gpus == 8
+
+
+@pytest.mark.parametrize(
+    ("server", "path", "arithmetic"),
+    [
+        ({"gpus": 2, "engine": {"tensor_parallel_size": 4}}, "servers[0].gpus", "TP 4 x PP 1 = 4 GPUs, but the replica asks for 2"),
+        ({"gpus": 4, "engine": {"tensor_parallel_size": 2}}, "servers[0].gpus", "TP 2 x PP 1 = 2 GPUs, but the replica asks for 4"),
+        (
+            {"model": {"id": "org/model", "attention_heads": 28}, "engine": {"tensor_parallel_size": 8}},
+            "servers[0].engine.tensor_parallel_size",
+            "28 attention heads / TP 8 = 3.50",
+        ),
+        ({"gpus": 16}, "servers[0].gpus", "16 GPUs in one pod, but a node of pool h100 has 8"),
+        (
+            {"gpus": 5, "replicas": 3, "engine": {"tensor_parallel_size": 5}},
+            "servers[0].replicas",
+            "2 nodes x floor(8 / 5) = 2 pods fit, but 3 are wanted",
+        ),
+        (
+            {"model": {"id": "org/model", "weights_gib": 140}, "startup_seconds": 100},
+            "servers[0].startup_seconds",
+            "0 + 10 x 10 = 100 s, but the model needs about 210 s",
+        ),
+    ],
+)
+def test_a_contradiction_is_refused_at_its_field_with_the_arithmetic(server: dict[str, Any], path: str, arithmetic: str) -> None:
+    found = errors(planned(server))
+    assert arithmetic in found[path]
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"gpus": 8, "replicas": 2},
+        {"gpus": 6, "engine": {"tensor_parallel_size": 6}, "model": {"id": "org/model", "attention_heads": 48}},
+        {"model": {"id": "org/model", "weights_gib": 60}, "engine": {"tensor_parallel_size": 2}, "startup_seconds": 200},
+        {"replicas": 0},
+        {"engine": {"tensor_parallel_size": 2, "data_parallel_size": 4}, "gpus": 8},
+    ],
+)
+def test_what_fits_is_let_pass(server: dict[str, Any]) -> None:
+    assert errors(planned(server)) == {}
+
+
+def test_two_servers_that_fit_alone_and_not_together_are_refused() -> None:
+    made = planned({"gpus": 8}, {"gpus": 8}, {"gpus": 4})
+    assert "20 GPUs" in next(iter(errors(made).values()))
+
+
+def test_autoscaled_servers_count_at_their_most_replicas() -> None:
+    made = planned({"gpus": 8, "autoscale": {"max_replicas": 3}})
+    assert made.pools[0].asked == 24
+    assert any("autoscale.max_replicas" in path for path in errors(made)), errors(made)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "gpus", "surge", "unavailable", "recreate"),
+    [(1, 8, 1, 0, False), (2, 8, 0, 1, False), (1, 16, 0, 0, True), (4, 4, 0, 1, False)],
+)
+def test_a_surge_pod_is_planned_only_where_the_pool_holds_one_more(
+    replicas: int, gpus: int, surge: int, unavailable: int, recreate: bool
+) -> None:
+    server = planned({"gpus": gpus, "replicas": replicas}).servers[0]
+    assert (server.surge, server.unavailable, server.recreate) == (surge, unavailable, recreate)
+
+
+def test_the_users_arguments_are_last_and_judged_by_the_same_rules() -> None:
+    made = planned({"extra": {"args": ["--tensor-parallel-size", "4"]}})
+    assert made.servers[0].args.to_argv()[-2:] == ("--tensor-parallel-size", "4")
+    assert "TP 4" in errors(made)["servers[0].gpus"]
+
+
+def test_a_waiver_lets_a_contradiction_pass_and_an_expired_one_does_not() -> None:
+    bad = {"gpus": 4, "engine": {"tensor_parallel_size": 2}}
+    waiver = {"code": "GPU-001", "path": "servers[0].gpus", "reason": "a second engine runs in the pod"}
+    assert errors(planned(bad, waivers=[waiver])) == {}
+    expired = planned(bad, waivers=[{**waiver, "expires": "2026-11-28"}])
+    assert "expired on 2026-11-28" in expired.refused[0].note
+
+
+def test_a_store_puts_the_engine_into_offline_mode_and_gives_it_a_folder() -> None:
+    made = planned({"weights": "w"}, stores=[{"name": "w"}])
+    assert made.servers[0].args.model == "/var/lib/interlock/models/org/model"
+    assert made.servers[0].env["HF_HUB_OFFLINE"] == "1"
+
+
+def test_a_mirror_stands_before_the_image() -> None:
+    server = planned({"image": {"registry": "mirror.example.org/hub/"}}).servers[0]
+    assert server.image == "mirror.example.org/hub/vllm/vllm-openai:v0.33.0"
+    assert server.vllm == "0.33.0"
+
+
+def test_an_image_of_the_user_tells_its_version_by_its_tag() -> None:
+    assert planned({"image": {"reference": "r/vllm:v0.29.0@sha256:" + "0" * 64}}).servers[0].vllm == "0.29.0"
+    assert planned({"image": {"reference": "r/vllm:nightly"}}).servers[0].vllm == ""
