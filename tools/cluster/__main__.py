@@ -1,6 +1,6 @@
 """The local control plane.
 
-usage: python -m tools.cluster up|down|status|nodes|exec|env [--name NAME]
+usage: python -m tools.cluster up|down|status|nodes|extend|exec|env [--name NAME]
 """
 
 import argparse
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tools import build, families, pulumi_env
-from tools.cluster import lifecycle, nodes, processes
+from tools.cluster import extensions, lifecycle, nodes, processes
 from tools.cluster.state import Cluster, everything, load
 from tools.common import ToolError, run_main, say
 
@@ -66,6 +66,12 @@ def _nodes(options: argparse.Namespace) -> int:
     return 0
 
 
+def _extend(options: argparse.Namespace) -> int:
+    names = extensions.install(lifecycle.running(options.name), build.ensure(families.select(["kwok"], [])))
+    say(f"cluster {options.name} has {', '.join(names)}, their controllers simulated")
+    return 0
+
+
 def _exec(options: argparse.Namespace) -> int:
     cluster = lifecycle.running(options.name)
     os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
@@ -92,6 +98,7 @@ def main(arguments: list[str]) -> int:
         ("down", _down, "stop it and remove all of it, also after a crash"),
         ("status", _status, "say what runs (all clusters without --name); exit 1 when one is dead"),
         ("nodes", _nodes, "make the simulated nodes exactly those of a JSON file"),
+        ("extend", _extend, "add Gateway API and KEDA, their controllers simulated (needs Go)"),
         ("exec", _exec, "run a command inside its network, where pod and service addresses are reachable"),
         ("env", _env, "print the variables with which kubectl and pulumi work on it, for eval"),
     ):
