@@ -21,6 +21,7 @@ _OPTION = re.compile(r"^--[A-Za-z][\w.+-]*(=|$)")
 _SPACED = re.compile(r"^--?[A-Za-z][\w.-]*\s+\S|^--?[A-Za-z][\w.-]*=\S*\s+--[a-z]", re.DOTALL)
 _NUMBER = re.compile(r"^-\d+(\.\d+)?$|^-$")
 _FOREIGN_DASH = ("–", "—", "−")
+_CONDITION = "set under a condition of the script"
 _BARE = re.compile(r"^[a-z]+([-_][a-z]+)+=")
 
 
@@ -81,7 +82,9 @@ class _Reader:
         while self._at < len(self._queue):
             word = self._queue[self._at]
             self._at += 1
-            if word.many and not word.known and not word.text.startswith("-"):
+            if word.maybe:
+                self._conditional(word)
+            elif word.many and not word.known and not word.text.startswith("-"):
                 self._result.complete = False
             elif word.text == "--" and word.known:
                 following = self._queue[self._at].text if self._at < len(self._queue) else ""
@@ -95,6 +98,14 @@ class _Reader:
                 self._short(word)
             else:
                 self._positional(word)
+
+    def _conditional(self, word: Word) -> None:
+        """A word under a condition: the flag it names may or may not be given; values of such flags are passed over."""
+        if word.text.startswith("-") and not _NUMBER.match(word.text):
+            name = shape(word.text.partition("=")[0].partition(".")[0]).name
+            self._flag(name, unknown(word.path, _CONDITION), word.text, word)
+        elif not word.known:
+            self._result.complete = False
 
     def _problem(self, kind: str, text: str, word: Word) -> None:
         self._result.problems.append(ArgProblem(kind, text, word.path))
@@ -115,12 +126,12 @@ class _Reader:
 
     def _value(self, word: Word, form: Shape, dotted: str) -> None:
         name = form.name + dotted
-        if not (form.takes_value or dotted) or self._at_option():
+        if not (form.takes_value or dotted) or self._at_option() or self._queue[self._at].maybe:
             self._flag(name, known("false" if form.negated else "true", word.path), word.text, word)
             return
         taken = [self._queue[self._at]]
         self._at += 1
-        while form.takes_many and not self._at_option():
+        while form.takes_many and not self._at_option() and not self._queue[self._at].maybe:
             taken.append(self._queue[self._at])
             self._at += 1
         text = " ".join(part.text for part in taken)
@@ -233,6 +244,8 @@ def _put(target: dict[str, Any], keys: list[str], value: Any) -> None:
 def _repeated(result: Arguments) -> None:
     seen: set[str] = set()
     for flag in result.flags:
+        if flag.value.why == _CONDITION:
+            continue
         if flag.name in seen and not shape("--" + flag.name).repeatable:
             result.problems.append(ArgProblem("dup-flag", f"--{flag.name} is given twice; the last one counts", flag.path))
         seen.add(flag.name)

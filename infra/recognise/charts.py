@@ -206,5 +206,5 @@ def _image(node: Node) -> Node:
     tag = part["tag"] if part["tag"] else node["tag"]
     digest = part.first("digest", "sha").string()
     text = f"{registry}/{repository}" if registry else repository
-    text += f":{tag.string()}" if tag.string() else "" if digest or ":" in repository else ":{{ of the chart }}"
+    text += f":{tag.string()}" if tag.string() else "" if digest or ":" in repository else ":{{ default }}"
     return Node(f"{text}@{digest}" if digest else text, tag.path if tag else part["repository"].path)

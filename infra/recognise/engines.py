@@ -42,7 +42,7 @@ def engine_of(read: Read, context: Context) -> Engine:
         Engine(
             container=read.container.name,
             version=read.image.version,
-            model=_model(flags, read.arguments.positionals, launch.complete),
+            model=_model([*extra, *flags], read.arguments.positionals, launch.complete),
             entrypoint=launch.entrypoint,
             flags=(*extra, *flags),
             env=environment.values,

@@ -113,10 +113,10 @@ def _default_image(model: Node) -> Node:
     words = f"{model['runtime'].string()} {model.at('modelFormat', 'name').string()}".lower()
     place = model["runtime"].path if model["runtime"] else model["modelFormat"].path
     if "vllm" in words:
-        return Node("vllm:{{ of the runtime }}", place)
+        return Node("vllm:{{ default }}", place)
     # KServe's default runtime for this format is vLLM behind its own server.
     plain = "huggingface" in words and not model["runtime"]
-    return Node("kserve/huggingfaceserver:{{ of KServe }}", place) if plain else Node(None, place)
+    return Node("kserve/huggingfaceserver:{{ default }}", place) if plain else Node(None, place)
 
 
 def _without_image(pods: tuple[Pod, ...]) -> tuple[Pod, ...]:

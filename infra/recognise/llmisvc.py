@@ -69,7 +69,7 @@ def _pods(side: Node, template: Node, context: Context) -> tuple[PodRead, ...]:
 
 def _main(container: Node) -> Node:
     """The engine's container; without an image of its own the controller's default runs."""
-    image = container["image"] if container["image"] else Node("vllm:{{ of the controller }}", container["image"].path)
+    image = container["image"] if container["image"] else Node("vllm:{{ default }}", container["image"].path)
     return Overlay(container.value, container.path, {"image": image, "name": Node("main", container.path)})
 
 

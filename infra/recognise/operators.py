@@ -27,7 +27,7 @@ def read_kubeai(root: Node, document: Document, context: Context) -> Result:
     profile, _, times = spec["resourceProfile"].string().rpartition(":")
     prefix = next((prefix for prefix in _PROFILES if profile.startswith(prefix)), "")
     limits = {_PROFILES[prefix]: times} if prefix else {}
-    image = spec["image"] if spec["image"] else Node("vllm:{{ of KubeAI }}", spec["image"].path)
+    image = spec["image"] if spec["image"] else Node("vllm:{{ default }}", spec["image"].path)
     container = Overlay(
         spec.value,
         spec.path,

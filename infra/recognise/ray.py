@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from interlock.infra.facts import (
     DocumentProblem,
-    Engine,
     Fact,
     NotJudged,
     Origin,
@@ -43,12 +42,14 @@ def read_ray(root: Node, document: Document, context: Context) -> Iterator[Workl
         )
     facts = _facts(root, cluster, pods)
     engines = list(serve.engines(config, pods)) if config.mapping else []
-    if engines:
-        facts = replace(facts, deployments=tuple(deployment for _, deployment in engines))
-        for engine, deployment in engines:
-            own = replace(facts, deployments=(deployment,))
-            yield _workload(source, engine, pods, own)
-        return
+    for found in engines:
+        yield _workload(source, found, pods, replace(facts, deployments=(found.deployment,)))
+    if not engines:
+        yield from _plain(root, source, pods, context, facts)
+
+
+def _plain(root: Node, source: Origin, pods: tuple[PodRead, ...], context: Context, facts: RayFacts) -> Iterator[Workload | NotJudged]:
+    """A cluster whose containers start the engine themselves, or one that says nothing about engines."""
     found = False
     for item in engines_in(root, source, pods, context, _ADDS):
         found = True
@@ -61,14 +62,15 @@ def read_ray(root: Node, document: Document, context: Context) -> Iterator[Workl
         yield NotJudged(source, "no vLLM engine is described in it: what Ray runs here stands elsewhere (code, a job, a Serve config)")
 
 
-def _workload(source: Origin, engine: Engine, pods: tuple[PodRead, ...], facts: RayFacts) -> Workload:
+def _workload(source: Origin, found: serve.Found, pods: tuple[PodRead, ...], facts: RayFacts) -> Workload:
+    engine = found.engine
     return Workload(
         origin=replace(source, form="ray-serve"),
         engine=engine,
         vendor=vendor(pods, ""),
         replicas=known(1),
         pods=tuple(pod.pod for pod in pods),
-        gpu=next((product_fact(pod.gpu) for pod in pods if not pod.gpu.absent), absent()),
+        gpu=next((product_fact(gpu) for gpu in (*(pod.gpu for pod in pods), found.accelerator) if not gpu.absent), absent()),
         ray=facts,
         operator_adds=_ADDS,
         paths={"tensor_parallel": engine.tensor_parallel.path, "gpus": pods[-1].pod.path if pods else "", "args": "spec.serveConfigV2"},

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from interlock.infra.facts import Engine, Fact, Flag, ServeDeployment, known, unknown
 from interlock.infra.recognise.document import Node
@@ -18,7 +19,17 @@ _ENV_SIZES = {
 _ENV_MODEL = ("MODEL_ID", "MODEL_NAME", "MODEL", "VLLM_MODEL", "MODEL_PATH")
 
 
-def engines(config: Node, pods: tuple[PodRead, ...]) -> Iterator[tuple[Engine, ServeDeployment]]:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One engine of a Serve config."""
+
+    engine: Engine
+    deployment: ServeDeployment
+    accelerator: Fact[str] = Fact()
+    """``accelerator_type`` of the LLM config."""
+
+
+def engines(config: Node, pods: tuple[PodRead, ...]) -> Iterator[Found]:
     """Every engine that a Serve config describes, with its deployment."""
     for application in config["applications"].items():
         found = list(_llm_configs(application["args"]))
@@ -35,7 +46,7 @@ def _llm_configs(args: Node) -> Iterator[Node]:
                 yield item
 
 
-def _from_llm_config(node: Node) -> tuple[Engine, ServeDeployment]:
+def _from_llm_config(node: Node) -> Found:
     loading, kwargs = node["model_loading_config"], node["engine_kwargs"]
     model = loading.first("model_source", "model_id")
     named = model.text() if not model.mapping else known(model["bucket_uri"].string() or "?", model.path)
@@ -43,7 +54,8 @@ def _from_llm_config(node: Node) -> tuple[Engine, ServeDeployment]:
     engine = sized(Engine(entrypoint="ray-serve", model=named, flags=tuple(keyword_flags(kwargs)), env=env))
     deployment = node["deployment_config"]
     groups = node["placement_group_config"]
-    return engine, _deployment(deployment, loading["model_id"].string(), node, groups, env, llm=True)
+    carrier = _deployment(deployment, loading["model_id"].string(), node, groups, env, llm=True)
+    return Found(engine, carrier, node["accelerator_type"].text())
 
 
 def _deployment(node: Node, name: str, whole: Node, groups: Node, env: Mapping[str, Fact[str]], *, llm: bool = False) -> ServeDeployment:
@@ -71,7 +83,7 @@ def _bundle(node: Node) -> Mapping[str, float]:
     return {key: fact.get() for key, value in node.fields() if (fact := value.number()).known}
 
 
-def _own_application(application: Node, pods: tuple[PodRead, ...]) -> Iterator[tuple[Engine, ServeDeployment]]:
+def _own_application(application: Node, pods: tuple[PodRead, ...]) -> Iterator[Found]:
     """An application with its own code: vLLM when its names, packages, arguments or images say so."""
     env = application.at("runtime_env", "env_vars").facts()
     if not _speaks_of_vllm(application, pods):
@@ -88,7 +100,8 @@ def _own_application(application: Node, pods: tuple[PodRead, ...]) -> Iterator[t
     deployments = list(application["deployments"].items())
     holding = next((node for node in deployments if node.at("ray_actor_options", "num_gpus")), None)
     node = holding or next(iter(deployments), Node({}, application.path))
-    yield engine, _deployment(node, node["name"].string() or application["name"].string(), node, Node({}, node.path), env)
+    name = node["name"].string() or application["name"].string()
+    yield Found(engine, _deployment(node, name, node, Node({}, node.path), env))
 
 
 def _speaks_of_vllm(application: Node, pods: tuple[PodRead, ...]) -> bool:

@@ -6,7 +6,7 @@ else (command substitution, conditions, unset variables) becomes a word that is 
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from interlock.infra.facts import Fact
 
@@ -34,6 +34,8 @@ class Word:
     path: str = ""
     raw: str = ""
     """As written, where that differs from the text (a variable)."""
+    maybe: bool = False
+    """It stands there only under a condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class Shell:
         self._open = False
         self._known = True
         self._many = False
+        self._maybe = False
         self._raw: list[str] = []
 
     def _reset_command(self) -> None:
@@ -205,6 +208,7 @@ class Shell:
         return [Word(" ".join(word.text for word in words), all(word.known for word in words))] if words else []
 
     def _insert(self, word: Word, raw: str, quoted: bool) -> None:
+        self._maybe |= word.maybe
         if not word.known:
             self._unknown(raw, many=word.many and not quoted)
             self._parts.append(word.text)
@@ -230,7 +234,7 @@ class Shell:
         if self._open:
             text = "".join(self._parts)[:_WORD_LIMIT]
             raw = "".join(self._raw)[:_WORD_LIMIT]
-            word = Word(text, self._known, self._many and not self._known, self._path, raw)
+            word = Word(text, self._known, self._many and not self._known, self._path, raw, self._maybe)
             if self._redirect:
                 self._target = text
                 self._redirect = False
@@ -328,13 +332,19 @@ class Shell:
 
     def _assign(self, name: str, words: list[Word]) -> None:
         if self._depth or self._guarded:
-            earlier = self._variables.get(name, [])
-            # What a condition appends may be missing; what stood before stays.
-            kept = earlier if earlier and words and words[0].text.startswith(earlier[0].text) else []
-            words = [*kept, Word("", known=False, many=True, path=self._path)]
+            words = self._conditional(self._variables.get(name, []), words)
         self._variables[name] = words
         if len(words) == 1:
             self._exported[name] = words[0]
+
+    def _conditional(self, earlier: list[Word], words: list[Word]) -> list[Word]:
+        """What a condition appends may be missing and what stood before stays; what it replaces is not known."""
+        text, before = (part[0].text if part else "" for part in (words, earlier))
+        if len(words) == 1 and len(earlier) == 1 and before and text.startswith(before) and words[0].known:
+            words = [earlier[0], *(Word(piece, path=self._path) for piece in text[len(before) :].split())]
+        if words[: len(earlier)] != earlier:
+            return [Word("", known=False, many=True, path=self._path)]
+        return [*earlier, *(replace(word, maybe=True) for word in words[len(earlier) :])]
 
     def _finish(self, words: list[Word], assigned: dict[str, Word]) -> None:
         if words[0].text in _DECLARE:
