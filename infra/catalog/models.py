@@ -64,9 +64,15 @@ def _repeat(first: list[Any], length: int, counts: Mapping[str, int]) -> list[An
         if whole[: len(first)] == first and tally(whole) == dict(counts):
             return whole
     rest = {key: count - sum(str(item) == key for item in first) for key, count in counts.items()}
-    common = max(rest, key=lambda key: rest[key])
-    filler = next((item for item in first if str(item) == common), common)
-    return (list(first) + [filler] * length)[:length]
+    whole, total = list(first), max(length - len(first), 1)
+    due = dict.fromkeys(rest, 0.0)
+    while len(whole) < length:  # an irregular list: what is left, spread evenly
+        for key, count in rest.items():
+            due[key] += count / total
+        chosen = max(due, key=lambda key: due[key])
+        due[chosen] -= 1
+        whole.append(next((item for item in first if str(item) == chosen), chosen))
+    return whole
 
 
 @cache

@@ -57,7 +57,7 @@ def activation(found: Resolved) -> tuple[Estimate, str]:
     # Only the last pipeline stage samples, and only up to one row per batched token.
     rows = 0 if facts.pooling else min(found.sequences, found.batched_tokens)
     logits = rows * facts.vocab_size * 4 / GIB
-    copies = _FUSED_COPIES if switch("triton_sampler", found.version) else _SORTED_COPIES
+    copies = _FUSED_COPIES if switch("triton_sampler", found.version) and not found.v0 else _SORTED_COPIES
     sampler = tuple(copy * logits for copy in copies)
     encoder = _ENCODER_GIB if facts.multimodal and not found.request.language_model_only else (0.0, 0.0, 0.0)
     parts = {"forward": forward, "sampler": sampler, "encoder": encoder}

@@ -61,6 +61,18 @@ def latent_attention(ledger: Ledger, facts: ModelFacts, index: int) -> None:
         ledger.add(2 * index_width, 4)
 
 
+def compressed_attention(ledger: Ledger, facts: ModelFacts, index: int) -> None:
+    """DeepSeek-V4: low-rank queries, one shared key-value head, a grouped low-rank output (its small compressors are left out)."""
+    config, module, hidden = facts.text, f"model.layers.{index}.self_attn", facts.hidden_size
+    query_rank, output_rank, groups = integer(config, "q_lora_rank"), integer(config, "o_lora_rank"), integer(config, "o_groups", default=1)
+    width = facts.attention_heads * facts.head_dim
+    ledger.linear(f"{module}.fused_wqa_wkv", hidden, [query_rank, facts.head_dim])
+    ledger.add(query_rank + facts.head_dim)
+    ledger.column(f"{module}.wq_b", query_rank, width)
+    ledger.column(f"{module}.wo_a", width // groups, groups * output_rank)
+    ledger.row(f"{module}.wo_b", groups * output_rank, hidden)
+
+
 def absorbed_bytes(facts: ModelFacts, tp: int) -> int:
     """What latent attention keeps after loading: its up-projection once more, in 16 bit, absorbed into query and output
     (vLLM: ``v1/attention/backends/mla/common.py::process_weights_after_loading``)."""

@@ -5,6 +5,7 @@ from functools import lru_cache
 from interlock.infra.sizing.activation import SOURCE as ACTIVATION_SOURCE
 from interlock.infra.sizing.activation import activation
 from interlock.infra.sizing.defaults import Resolved, resolve
+from interlock.infra.sizing.drafts import draft_caches
 from interlock.infra.sizing.kv_plan import KvPlan, Layout, layout, longest_length, plan
 from interlock.infra.sizing.loaded import SOURCE as WEIGHT_SOURCE
 from interlock.infra.sizing.loaded import loaded
@@ -33,7 +34,11 @@ def _size(found: Resolved) -> SizingResult:
     if refused or facts is None:
         return SizingResult(**judge(found, None, refused), unknown=found.unknown, vllm_version=version)
     weights = loaded(found, facts) if facts.complete else None
-    groups = layout(facts, found.kv, max(found.max_model_len, 1)) if facts.sizes_cache else None
+    groups = (
+        layout(facts, found.kv, max(found.max_model_len, 1), draft_caches(facts, request.speculative_method, found.draft))
+        if facts.sizes_cache
+        else None
+    )
     if request.given_kv_gib is not None:
         return _given(found, groups, weights.param_bytes if weights else None, version)
     peak, peak_how = activation(found)

@@ -26,6 +26,7 @@ _KV_WIDTHS: tuple[tuple[str, int, int], ...] = (
 )
 # Drafting methods that keep asynchronous scheduling (vLLM: config/speculative.py, EagleModelTypes).
 _ASYNC_DRAFTS = ("mtp", "eagle", "eagle3", "dflash", "dspark", "ngram_gpu", "deepseek_mtp", "medusa_eagle", "extract_hidden_states")
+_V0_CHUNKED_ABOVE = 32_768
 _V2_DRAFTS = ("mtp", "eagle", "eagle3", "dflash", "dspark", "extract_hidden_states")
 
 
@@ -48,6 +49,8 @@ class Resolved:
     fit_length: bool
     """The length is to be found (``--max-model-len -1``)."""
     eager: bool
+    v0: bool
+    """The V0 engine runs."""
     v2: bool
     """The V2 model runner runs."""
     kv: Settings
@@ -140,6 +143,13 @@ def _kv_width(request: SizingRequest, facts: ModelFacts | None, width: int) -> t
     return width, 0
 
 
+def _v0_batches(request: SizingRequest, version: Version, length: int) -> tuple[int, int]:
+    """V0 profiled whole prompts of the full length, or chunks of 2,048 tokens when the length passed 32,768."""
+    whole = length <= _V0_CHUNKED_ABOVE or version < (0, 6, 0)
+    tokens = request.max_num_batched_tokens or (max(length, 2048) if whole else 2048)
+    return request.max_num_seqs or 256, tokens
+
+
 def _batches(request: SizingRequest, version: Version, memory: Estimate | None, card: Gpu | None, length: int) -> tuple[int, int]:
     size = memory.likely if memory else 80.0
     server, offline, default_seqs = batch_defaults(
@@ -168,7 +178,8 @@ def resolve(request: SizingRequest) -> Resolved:
     version = (parse_version(request.vllm_version) if request.vllm_version else None) or newest()
     own = facts.max_position if facts else 0
     length = own if request.max_model_len in (None, -1) else request.max_model_len or 0
-    sequences, tokens = _batches(request, version, memory, card, length)
+    v0 = version < (0, 8, 0) if request.v0_engine is None else request.v0_engine
+    sequences, tokens = _v0_batches(request, version, length) if v0 else _batches(request, version, memory, card, length)
     width = _WIDTHS.get((request.dtype or "").lower(), facts.dtype_bytes if facts else 2)
     element, scales = _kv_width(request, facts, width)
     v2 = runs_v2(facts, version, request.speculative_method)
@@ -212,6 +223,7 @@ def resolve(request: SizingRequest) -> Resolved:
         max_model_len=length,
         fit_length=request.max_model_len == -1,
         eager=bool(request.enforce_eager),
+        v0=v0,
         v2=v2,
         kv=kv,
         shard=Shard(request.tp, request.pp, 0, request.tp * request.dp if request.expert_parallel else 1, version),

@@ -168,6 +168,8 @@ class ModelFacts:
         kinds = {layer.cache for layer in self.kv_layers}
         if self.pooling:
             return "pooling"
+        if integer(self.text, "o_lora_rank"):
+            return "mla"
         for cache, name in ((Cache.STATE, "hybrid"), (Cache.MLA, "mla"), (Cache.CHUNKED, "chunked"), (Cache.SLIDING, "sliding")):
             if cache in kinds:
                 return name
@@ -181,6 +183,8 @@ class ModelFacts:
     @cached_property
     def sizes_cache(self) -> bool:
         """Whether the shapes suffice to lay out the KV cache."""
+        if integer(self.text, "o_lora_rank"):  # the compressed cache of DeepSeek-V4 is not modelled
+            return False
         known = all(layer.state is not None or (layer.head_dim and layer.kv_heads) for layer in self.kv_layers)
         return self.pooling or bool(self.kv_layers and known)
 

@@ -68,6 +68,7 @@ def _declared_types(config: Config, count: int, model_type: str) -> tuple[str, .
         "linear_attention": "linear",
         "mamba": "mamba",
         "attention": "full",
+        "deepseek_sparse_attention": "mla",
     }
     listed = sequence(config, "layer_types")
     if listed and model_type.startswith(("qwen2", "qwen3")) and not model_type.startswith(("qwen3_5", "qwen3_next")):
@@ -80,7 +81,7 @@ def _declared_types(config: Config, count: int, model_type: str) -> tuple[str, .
 
 def _linear_attention(config: Config, count: int, model_type: str) -> tuple[str, ...]:
     """Hybrids that say which layers are attention: by interval, by list or by period and offset."""
-    interval = integer(config, "full_attention_interval")
+    interval = integer(config, "full_attention_interval", default=4)
     if interval and integer(config, "linear_num_value_heads"):
         return tuple("full" if (i + 1) % interval == 0 else "linear" for i in range(count))
     linear = mapping(config, "linear_attn_config")

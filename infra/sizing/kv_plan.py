@@ -7,6 +7,7 @@ from interlock.infra.catalog.vllm_defaults import switch
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.kv_groups import Group, groups_of
 from interlock.infra.sizing.kv_specs import Settings, layer_specs
+from interlock.infra.sizing.layers import KvLayer
 from interlock.infra.sizing.weights import stage_layers
 
 
@@ -52,9 +53,9 @@ class Layout:
         return sum(spec.token_bytes for group in heavy for _, spec in group.members if spec.token_bytes)
 
 
-def layout(facts: ModelFacts, settings: Settings, max_model_len: int) -> Layout:
+def layout(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: Sequence[KvLayer] = ()) -> Layout:
     """Groups of the whole model, cut by pipeline stage."""
-    groups = groups_of(layer_specs(facts, settings, max_model_len), settings)
+    groups = groups_of(layer_specs(facts, settings, max_model_len, drafts), settings)
     stages = tuple(tuple(group.on_stage(stage_layers(facts.layers, settings.pp, i)) for group in groups) for i in range(settings.pp))
     return Layout(settings, groups, stages)
 

@@ -1,5 +1,6 @@
 """Pages of the KV cache: what one block of one layer costs on one rank (vLLM: ``v1/kv_cache_interface.py``)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import lcm
 
@@ -145,8 +146,8 @@ def _hybrid_block(facts: ModelFacts, state: State, mode: str, settings: Settings
     return block, block * per_token
 
 
-def layer_specs(facts: ModelFacts, settings: Settings, max_model_len: int) -> list[tuple[int, KvSpec]]:
-    """(layer index, cache) of every cache of the model on one rank."""
+def layer_specs(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: Sequence[KvLayer] = ()) -> list[tuple[int, KvSpec]]:
+    """(layer index, cache) of every cache of the model, and of its draft, on one rank."""
     sparse = any(layer.cache is Cache.INDEXER for layer in facts.kv_layers)
     state = next((layer.state for layer in facts.kv_layers if layer.state), None)
     block, page, mode = base_block(facts, settings), 0, "none"
@@ -155,7 +156,7 @@ def layer_specs(facts: ModelFacts, settings: Settings, max_model_len: int) -> li
         if facts.hybrid:
             block, page = _hybrid_block(facts, state, mode, settings)
     specs: list[tuple[int, KvSpec]] = []
-    for layer in facts.kv_layers:
+    for layer in (*facts.kv_layers, *drafts):
         if layer.state is not None:
             size = max(page, state_page(layer.state, settings))
             tokens = block if mode != "none" else max_model_len

@@ -63,7 +63,7 @@ class Ledger:
         parts = (outputs,) if isinstance(outputs, int) else tuple(outputs)
         rows = sum(parts)
         quantized = self.quantization is not None and self.quantization.covers(module)
-        size = self.quantization.linear_bytes(inputs, parts, self.width) if quantized and self.quantization else None
+        size = self.quantization.linear_bytes(inputs, parts, self.width, module) if quantized and self.quantization else None
         self.add(rows * inputs, size=size)
         if bias:
             self.add(rows)

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 
 from interlock.infra.sizing.defaults import Resolved
+from interlock.infra.sizing.drafts import draft_bytes
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.ledger import Shard
 from interlock.infra.sizing.quantization import Scheme
+from interlock.infra.sizing.reading import round_up
 from interlock.infra.sizing.result import Estimate
 from interlock.infra.sizing.traits import known
-from interlock.infra.sizing.weights import RankWeights, rank_weights, worst_stage
+from interlock.infra.sizing.weights import RankWeights, rank_weights, stage_layers, worst_stage
 from interlock.infra.values import GIB
 
 SOURCE = "tensor by tensor from the constructors of vllm/model_executor/models (equal to vLLM's own count where compared)"
@@ -58,13 +60,31 @@ def adapters_bytes(found: Resolved) -> int:
     return 2 * request.max_lora_rank * request.max_loras * per_layer * facts.layers // request.tp
 
 
+def packing_bytes(found: Resolved, facts: ModelFacts) -> int:
+    """What MXFP4 experts grow by when they are packed for the kernel: Hopper's Triton layout pads the inner dimension of each matrix
+    to 256, Marlin and the Blackwell kernels pad both (logged: gpt-oss-20b 13.47, 120b 64.38 GiB on an H100, 65.97 with Marlin)."""
+    quantization, shard = facts.quantization, found.shard
+    if quantization is None or quantization.scheme is not Scheme.MXFP4 or not facts.experts:
+        return 0
+    spread = shard.expert_ranks
+    count = -(-facts.experts // spread)
+    hidden, inter = facts.hidden_size, facts.expert_size if spread > 1 else facts.expert_size // shard.tp
+    made = round_up(inter, 64)
+    both = not 9.0 <= found.capability < 10.0
+    rows = round_up(inter, 128) if both else made
+    outputs = round_up(hidden, 256) if both else hidden
+    packed = 2 * rows * round_up(hidden, 256) + outputs * round_up(made, 256 if not both else 128)
+    layers = len(stage_layers(facts.layers, shard.pp, shard.stage))
+    return layers * count * (packed - 3 * hidden * made) * 17 // 32
+
+
 def loaded(found: Resolved, facts: ModelFacts) -> Loaded:
     """Weights of a model whose shapes are known."""
     first = rank_weights(facts, found.shard, found.width)
     worst = worst_stage(facts, found.shard, found.width)
     base = _from_checkpoint(facts, found.shard, worst) if facts.checkpoint_bytes else worst.param_bytes
-    extra = worst.extra_bytes + worst.padding_bytes
-    draft = rank_weights(found.draft, Shard(found.shard.tp), found.width).param_bytes if found.draft and found.draft.complete else 0
+    extra = worst.extra_bytes + worst.padding_bytes + packing_bytes(found, facts)
+    draft = draft_bytes(facts, found.request.speculative_method, found.draft, found.shard, found.width)
     adapters = adapters_bytes(found)
     down, up = _spread(facts)
     offload = min(found.request.cpu_offload_gb * GIB, base)

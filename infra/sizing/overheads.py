@@ -45,3 +45,19 @@ def non_torch(found: Resolved) -> tuple[Estimate, str]:
     low, likely, high = (figure + state for figure in base)
     how = f"tensor parallel {tp}" + (f" + sampler state of {found.sequences} sequences" if state else "")
     return Estimate(low=low, likely=likely, high=high), how
+
+
+def start_gib(found: Resolved) -> Estimate:
+    """GiB gone from the card before the engine takes its share: context, cuBLAS, NCCL (0.5 to 0.7 at TP 1, 2.2 seen at TP 8)."""
+    ranks = found.request.tp * found.request.pp
+    unified = found.gpu is not None and found.gpu.unified_memory
+    per_rank = 0.12 * min(ranks - 1, 15)
+    return Estimate(low=0.15, likely=0.55 + per_rank, high=0.75 + 1.6 * per_rank + (10.0 if unified else 0.0))
+
+
+def growth_gib(found: Resolved) -> Estimate:
+    """GiB taken after the budget is fixed: graphs that were not counted, buffers of collectives."""
+    ranks = found.request.tp * found.request.pp
+    counted = switch("graphs_in_budget_v2" if found.v2 else "graphs_in_budget_v1", found.version)
+    uncounted = 0.0 if found.eager or found.v0 else 0.35 if counted else 0.6
+    return Estimate(low=0.0, likely=uncounted * 0.5, high=uncounted + 0.15 * min(ranks - 1, 15))

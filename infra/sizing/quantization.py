@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 
@@ -35,6 +35,8 @@ class Quantization:
     scheme: Scheme
     group: int = 128
     """Weights that share a scale along the input (AWQ, GPTQ, packed int4: 128; NVFP4 16; MXFP4 32); block rows for FP8."""
+    experts_group: int = 16
+    """Group size of the experts' own scheme."""
     block_columns: int = 128
     """Block columns for FP8."""
     bits: int = 4
@@ -45,6 +47,10 @@ class Quantization:
     """Patterns of modules that stay in the model's dtype."""
     experts_only: bool = False
     """Only the experts are quantized (gpt-oss and its relatives)."""
+    expert_scheme: Scheme | None = None
+    """How the experts are stored when it is not the scheme of the rest."""
+    attention_fp8: bool = False
+    """Mixed precision: attention is kept in FP8, only MLPs and experts have the scheme."""
     kv_cache_fp8: bool = False
     """The checkpoint asks for an fp8 KV cache, which ``--kv-cache-dtype auto`` follows."""
 
@@ -54,9 +60,11 @@ class Quantization:
             return ".experts" in module
         return not any(_matches(pattern, module) for pattern in self.ignore)
 
-    def linear_bytes(self, inputs: int, outputs: Sequence[int], width: int) -> int:
+    def linear_bytes(self, inputs: int, outputs: Sequence[int], width: int, module: str = "") -> int:
         """Bytes of one linear layer on one rank. ``outputs``: rows of each logical part that is stored as one tensor."""
         rows, parts = sum(outputs), len(outputs)
+        if self.attention_fp8 and "attn" in module:
+            return rows * inputs + 8 * parts
         match self.scheme:
             case Scheme.FP8_BLOCK:
                 blocks = sum(ceil_div(out, self.group) for out in outputs)
@@ -92,7 +100,7 @@ class Quantization:
         """Bytes of a bank of experts on one rank: w13 (gate and up) and w2 (down). ``inter``: this rank's width."""
         ups = 2 if gated else 1
         elements = experts * (ups + 1) * hidden * inter
-        match self.scheme:
+        match self.expert_scheme or self.scheme:
             case Scheme.FP8_BLOCK:
                 up = ups * ceil_div(inter, self.group) * ceil_div(hidden, self.block_columns)
                 down = ceil_div(hidden, self.group) * ceil_div(inter, self.block_columns)
@@ -104,7 +112,8 @@ class Quantization:
             case Scheme.FP8_ONLINE:
                 return elements + 8 * experts
             case Scheme.NVFP4:
-                return elements // 2 + elements // self.group + 4 * experts * (2 * ups + 2)
+                group = self.experts_group if self.expert_scheme else self.group
+                return elements // 2 + elements // group + 4 * experts * (2 * ups + 2)
             case Scheme.MXFP4:
                 return elements // 2 + elements // 32
             case Scheme.AWQ | Scheme.GPTQ | Scheme.INT4_PACKED:
@@ -145,7 +154,10 @@ def _ignored(config: Config) -> tuple[str, ...]:
 
 def _general(name: str) -> str:
     """A module of one numbered layer stands for that module in every layer, except a whole layer that is left out."""
-    return re.sub(r"\blayers\.\d+\.(?=[a-z])", "layers.*.", name)
+    if name.startswith("backbone."):
+        return name
+    plain = name.replace("language_model.", "", 1) if "language_model." in name else name
+    return re.sub(r"\blayers\.\d+\.(?=[a-z])", "layers.*.", plain)
 
 
 def _compressed_tensors(config: Config) -> Quantization:
@@ -185,7 +197,7 @@ def _modelopt(config: Config) -> Quantization:
     group = next((g for g in mapping(config, "config_groups").values() if isinstance(g, dict)), {})
     bits = integer(mapping(group, "weights"), "num_bits")
     if "NVFP4" in algo or algo == "MIXED_PRECISION" or bits == 4:
-        return Quantization(Scheme.NVFP4, group=16, ignore=ignore)
+        return Quantization(Scheme.NVFP4, group=16, ignore=ignore, attention_fp8=algo == "MIXED_PRECISION")
     return Quantization(Scheme.FP8_TENSOR, bits=8, static=True, ignore=ignore)
 
 
@@ -198,12 +210,15 @@ def from_config(config: Config) -> Quantization | None:
     found = _declared(declared, beside)
     kv = text(declared, "kv_cache_quant_algo") or text(beside, "kv_cache_quant_algo")
     fp8_kv = kv.upper() == "FP8" or integer(mapping(declared, "kv_cache_scheme"), "num_bits") == 8
-    return Quantization(**{name: getattr(found, name) for name in found.__slots__ if name != "kv_cache_fp8"}, kv_cache_fp8=fp8_kv)
+    fp4_experts = text(config, "expert_dtype").lower() == "fp4" and found.scheme is Scheme.FP8_BLOCK
+    return replace(found, kv_cache_fp8=fp8_kv, expert_scheme=Scheme.MXFP4 if fp4_experts else found.expert_scheme)
 
 
 def _declared(declared: Config, beside: Config) -> Quantization:
     method = text(declared, "quant_method").lower()
     ignore = _ignored(declared)
+    if text(declared, "moe_quant_algo").upper() == "NVFP4":
+        return Quantization(Scheme.FP8_BLOCK, bits=8, ignore=ignore, expert_scheme=Scheme.NVFP4, experts_group=16)
     bits, group = integer(declared, "bits", "w_bit", default=4), integer(declared, "group_size", "q_group_size", default=128)
     if method in ("modelopt", "modelopt_fp4", "nvfp4") or (not method and beside):
         merged = {**beside, **declared}
@@ -216,7 +231,7 @@ def _declared(declared: Config, beside: Config) -> Quantization:
             return Quantization(Scheme.FP8_BLOCK, group=rows, block_columns=columns, bits=8, ignore=ignore)
         return Quantization(Scheme.FP8_TENSOR, bits=8, static=text(declared, "activation_scheme") == "static", ignore=ignore)
     if method == "fbgemm_fp8":
-        return Quantization(Scheme.FP8_CHANNEL, bits=8, ignore=ignore)
+        return Quantization(Scheme.FP8_CHANNEL, bits=8, ignore=ignore or _FBGEMM_IGNORE)
     if method == "mxfp4":
         return Quantization(Scheme.MXFP4, group=32, ignore=ignore, experts_only=True)
     if method == "bitsandbytes":
@@ -230,6 +245,8 @@ def _declared(declared: Config, beside: Config) -> Quantization:
     return Quantization(Scheme.UNKNOWN, ignore=ignore)
 
 
+# Meta's fbgemm checkpoints quantize the MLPs only.
+_FBGEMM_IGNORE = ("lm_head", "re:.*self_attn.*")
 # What people write for --quantization or beside a log line -> what the checkpoint stores. First match counts.
 _STATED: tuple[tuple[str, Quantization | None], ...] = (
     (r"^(none|null|auto|bf16|bfloat16|fp16|float16|half)?$", None),
@@ -238,7 +255,8 @@ _STATED: tuple[tuple[str, Quantization | None], ...] = (
     (r"nvfp4|modelopt_fp4|w4a4", Quantization(Scheme.NVFP4, group=16, ignore=("lm_head",))),
     (r"fp8.*online|online.*fp8", Quantization(Scheme.FP8_ONLINE, bits=8, ignore=("lm_head",))),
     (r"fp8.*block|block.*fp8", Quantization(Scheme.FP8_BLOCK, bits=8, ignore=("lm_head",))),
-    (r"compressed.tensors.*fp8|fbgemm|fp8.dynamic|fp8", Quantization(Scheme.FP8_CHANNEL, bits=8, ignore=("lm_head",))),
+    (r"fbgemm", Quantization(Scheme.FP8_CHANNEL, bits=8, ignore=_FBGEMM_IGNORE)),
+    (r"compressed.tensors.*fp8|fp8.dynamic|fp8", Quantization(Scheme.FP8_CHANNEL, bits=8, ignore=("lm_head",))),
     (r"w8a8|int8", Quantization(Scheme.INT8_CHANNEL, bits=8, ignore=("lm_head",))),
     (r"w4a16|compressed.tensors.*4|4.?bit", Quantization(Scheme.INT4_PACKED, ignore=("lm_head",))),
     (r"awq", Quantization(Scheme.AWQ, zero_points=True, ignore=("lm_head",))),

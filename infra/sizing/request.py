@@ -62,6 +62,10 @@ class SizingRequest(BaseModel):
     """``--block-size``."""
     vllm_version: str | None = None
     """Version of vLLM; the newest known when None."""
+    v0_engine: bool | None = None
+    """The V0 engine ran (before 0.8 always, 0.8 to 0.10 for what V1 did not support)."""
+    free_at_start_gib: float | None = Field(default=None, ge=0)
+    """Free memory before the engine starts, when known (another process may be on the card)."""
     enable_prefix_caching: bool | None = None
     """``--enable-prefix-caching``."""
     async_scheduling: bool | None = None

@@ -28,6 +28,8 @@ class Traits:
     correction_bias: bool
     """The router carries a float32 correction per expert."""
     expert_bias: bool
+    head_bias: bool
+    """The output head has a bias."""
 
 
 @cache
@@ -65,4 +67,5 @@ def traits(model_type: str, config: Config) -> Traits:
         router_bias=flag("router_bias"),
         correction_bias=flag("correction_bias"),
         expert_bias=flag("expert_bias"),
+        head_bias=flag("head_bias"),
     )

@@ -5,6 +5,7 @@ from typing import TypedDict
 
 from interlock.infra.sizing.defaults import Resolved
 from interlock.infra.sizing.kv_plan import KvPlan, Layout
+from interlock.infra.sizing.overheads import growth_gib, start_gib
 from interlock.infra.sizing.quantization import Scheme
 from interlock.infra.sizing.result import Estimate, Verdict
 from interlock.infra.sizing.tensor_parallel import tp_problem
@@ -72,6 +73,11 @@ def judge(found: Resolved, pool: Pool | None, refused: tuple[str, ...]) -> Judge
         return {"verdict": Verdict.DOES_NOT_FIT, "reasons": refused}
     if pool is None:
         return {"verdict": Verdict.UNSURE, "reasons": tuple(_unsure(found))}
+    refusal, doubt = headroom(found)
+    if refusal:
+        return {"verdict": Verdict.DOES_NOT_FIT, "reasons": (refusal,)}
+    if pool.low.fits and _concurrent(found, pool.low) and doubt:
+        return {"verdict": Verdict.UNSURE, "reasons": (doubt,)}
     if pool.low.fits and _concurrent(found, pool.low):
         return {"verdict": Verdict.FITS, "reasons": (_arithmetic(found, pool, pool.low, pool.available.low),)}
     if not pool.high.fits or not _concurrent(found, pool.high):
@@ -79,6 +85,25 @@ def judge(found: Resolved, pool: Pool | None, refused: tuple[str, ...]) -> Judge
     reason = _arithmetic(found, pool, pool.likely, pool.available.likely)
     spread = f"KV memory is between {pool.available.low:.2f} and {pool.available.high:.2f} GiB: {reason}"
     return {"verdict": Verdict.UNSURE, "reasons": (spread,)}
+
+
+def headroom(found: Resolved) -> tuple[str | None, str | None]:
+    """(why it cannot start, why it may run out) from what utilization leaves free on the card."""
+    if found.memory is None or found.request.kv_cache_memory_bytes or found.request.given_kv_gib is not None:
+        return None, None
+    start, growth, free = start_gib(found), growth_gib(found), found.request.free_at_start_gib
+    asked = found.memory.likely * found.utilization
+    most_free = min(free, found.memory.high) if free is not None else found.memory.likely - start.low
+    if asked > most_free:
+        return f"utilization {found.utilization:g} asks for {asked:.2f} GiB, at most {most_free:.2f} GiB are free at the start", None
+    least_free = most_free if free is not None else found.memory.likely - start.high
+    needed = asked + growth.high
+    if free is None and needed > least_free + (start.high - start.low) * 0.5:
+        return None, (
+            f"utilization {found.utilization:g} leaves {found.memory.likely - asked:.2f} GiB outside the budget; "
+            f"contexts, collectives and graphs may need up to {start.high + growth.high:.2f} GiB"
+        )
+    return None, None
 
 
 def _concurrent(found: Resolved, plan: KvPlan) -> bool:

@@ -59,9 +59,11 @@ def _decoder(ledger: Ledger, facts: ModelFacts, family: Traits) -> None:
     if shard.first or (facts.tied and shard.last):
         ledger.vocabulary(facts.vocab_size, hidden)
     if shard.last:
-        ledger.add(hidden)
+        ledger.add(hidden * (2 if family.norm_bias else 1))
         if not facts.tied:
             ledger.vocabulary(facts.vocab_size, hidden)
+            if family.head_bias:
+                ledger.vocabulary(facts.vocab_size, 1)
     for index in stage_layers(facts.layers, shard.pp, shard.stage):
         _layer(ledger, facts, family, index)
     if shard.first or shard.version < (0, 33):
@@ -79,11 +81,13 @@ def _layer(ledger: Ledger, facts: ModelFacts, family: Traits, index: int) -> Non
     if facts.model_type == "nemotron_h" or facts.model_type.startswith("mamba"):
         _single(ledger, facts, family, index)
         return
-    ledger.add(family.norms * hidden)
+    ledger.add(family.norms * hidden * (2 if family.norm_bias else 1))
     if mixer in ("linear", "mamba", "both"):
         recurrent(ledger, facts, "mamba" if mixer == "both" else mixer, index)
     if mixer == "mla":
         blocks.latent_attention(ledger, facts, index)
+    elif integer(facts.text, "o_lora_rank"):
+        blocks.compressed_attention(ledger, facts, index)
     elif mixer not in ("linear", "mamba"):
         blocks.attention(ledger, facts, family, index)
     both = facts.model_type.startswith("gemma4")
