@@ -14,6 +14,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 
 Stack = Annotated[str | None, typer.Option("--stack", "-s", help="Stack whose Pulumi.<stack>.yaml is read.")]
 File = Annotated[Path | None, typer.Option("--file", "-f", help="Any YAML file with the configuration.")]
+Deployer = Annotated[bool, typer.Option("--deployer", help="The role that deploys the stack, for an administrator to apply.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of tables.")]
 
 
@@ -34,10 +35,9 @@ def show_plan(stack: Stack = None, file: File = None, as_json: AsJson = False) -
 
 
 @app.command("render")
-def show_render(stack: Stack = None, file: File = None, as_json: AsJson = False) -> None:
+def show_render(stack: Stack = None, file: File = None, deployer: Deployer = False, as_json: AsJson = False) -> None:
     """Print the Kubernetes objects of a stack. A refused plan prints its findings instead."""
-    read = read_stack(stack, file)
-    objects = rendered(read)
+    objects = rendered(read_stack(stack, file), deployer=deployer)
     print(json.dumps(objects, indent=2) if as_json else to_yaml(objects), end="" if not as_json else "\n")
 
 
@@ -50,16 +50,17 @@ def show_nodes(stack: Stack = None, file: File = None, as_json: AsJson = False) 
     print(json.dumps(nodes, indent=2) if as_json else to_yaml(nodes), end="" if not as_json else "\n")
 
 
-def rendered(read: StackFile) -> list[dict[str, object]]:
-    """The objects of a stack. Raises RefusedError when its plan is refused."""
+def rendered(read: StackFile, *, deployer: bool = False) -> list[dict[str, object]]:
+    """The objects of a stack, or those of its deployer role. Raises RefusedError when its plan is refused."""
     from interlock.infra.errors import RefusedError
+    from interlock.infra.manifests.deployer import deployer_objects
     from interlock.infra.manifests.render import render
     from interlock.infra.plan.plan import plan
 
     made = plan(read.config, read.stack, read.source)
     if made.refused:
         raise RefusedError("\n".join(finding.text() for finding in made.refused))
-    return render(read.config, made)
+    return deployer_objects(read.config, made) if deployer else render(read.config, made)
 
 
 def to_yaml(documents: list[dict[str, object]]) -> str:
