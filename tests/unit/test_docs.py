@@ -1,0 +1,69 @@
+"""What the documents say is true: links lead somewhere, commands run."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+# Commands that other tiers run, or that only a person can: the beginning of the command and where it is run.
+ELSEWHERE = {
+    "make up": "the cluster tier starts, deploys and stops by the same modules; CI's own warm-up",
+    "make down": "tests/cluster",
+    "make test": "CI",
+    "make doctor": "tests/unit/test_tools_doctor.py",
+    "make": "the Makefile's own targets, listed by `make help`",
+    "pulumi": "tests/cluster",
+    "kubectl": "tests/cluster and tests/engine",
+    "python -m tools": "tests/unit and tests/cluster",
+    "uv run python -m tools": "tests/unit and tests/cluster",
+    "uv run pytest": "CI",
+    "uv sync": "CI",
+    "uv build": "tests/policies",
+    "pip install": "tests/policies",
+}
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def commands() -> list[tuple[str, str]]:
+    found = []
+    for page in PAGES:
+        for block in re.findall(r"```console\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+            found += [(name(page), line[2:].split("  #")[0].strip()) for line in block.splitlines() if line.startswith("$ ")]
+    return found
+
+
+def ours(command: str) -> bool:
+    return command.removeprefix("uv run ").startswith("interlock ")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+    missing = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize(("page", "command"), [pair for pair in commands() if ours(pair[1])])
+def test_every_interlock_command_in_the_documents_runs(page: str, command: str) -> None:
+    words = shlex.split(command.removeprefix("uv run ").split(" | ")[-1])
+    piped = command.removeprefix("uv run ").split(" | ")[0] if " | " in command else ""
+    assert not piped or piped.startswith(("interlock", "cat ")), "only cat and interlock before a pipe can be run here"
+    given = subprocess.run(shlex.split(piped), cwd=ROOT, capture_output=True, check=True).stdout if piped else b""
+    run = [sys.executable, "-m", "interlock.cli.main", *words[1:]]
+    done = subprocess.run(run, cwd=ROOT, input=given, capture_output=True, check=False, timeout=120)
+    assert done.returncode in (0, 1), done.stderr.decode()
+    assert b"Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("page", "command"), [pair for pair in commands() if not ours(pair[1])])
+def test_every_other_command_in_the_documents_is_run_elsewhere(page: str, command: str) -> None:
+    assert any(command.startswith(start) for start in ELSEWHERE), f"{page}: {command}"
