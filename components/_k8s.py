@@ -8,6 +8,8 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
+from interlock.infra.config.stores import Keep
+
 # (group without its domain, version) of the SDK's typed modules; everything else is a custom resource.
 _TYPED_GROUPS = {
     "": "core",
@@ -34,15 +36,29 @@ _WAIT_FOR = {
 
 
 def apply(name: str, manifest: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Resource:
-    """Registers ``manifest`` (camelCase) under the logical ``name``. Inputs may stand anywhere in it."""
+    """Registers ``manifest`` (camelCase) under the logical ``name``. Inputs may stand anywhere in it.
+
+    A Node is patched: its other fields belong to whoever made it.
+    """
     group, _, version = manifest["apiVersion"].rpartition("/")
     body = {_snake(key): value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
     module = _TYPED_GROUPS.get(group)
     if module is None or manifest["apiVersion"] in _UNTYPED:
         return CustomResource(name, api_version=manifest["apiVersion"], kind=manifest["kind"], opts=opts, **_awaited(manifest))
-    typed = getattr(importlib.import_module(f"pulumi_kubernetes.{module}.{version}"), manifest["kind"])
+    kind = "NodePatch" if manifest["kind"] == "Node" else manifest["kind"]
+    typed = getattr(importlib.import_module(f"pulumi_kubernetes.{module}.{version}"), kind)
     made: pulumi.Resource = typed(name, opts=opts, **body)
     return made
+
+
+def kept(keep: Keep) -> bool:
+    """Whether a destroy leaves the object in the cluster."""
+    return keep is not Keep.DELETE
+
+
+def protected(keep: Keep) -> bool:
+    """Whether a destroy is refused, or passes the object over with --exclude-protected."""
+    return keep is Keep.PROTECT
 
 
 def _awaited(manifest: Mapping[str, Any]) -> dict[str, Any]:

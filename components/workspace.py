@@ -1,10 +1,10 @@
-"""The stack's namespace with its stores."""
+"""The stack's namespace."""
 
 from typing import TypedDict
 
 import pulumi
 
-from interlock.components._k8s import apply
+from interlock.components._k8s import apply, kept, protected
 from interlock.infra.manifests.workspace import WorkspaceObjects
 
 
@@ -12,11 +12,11 @@ class WorkspaceArgs(TypedDict):
     """What a Workspace is made of."""
 
     spec: WorkspaceObjects
-    """The namespace and what must exist in it before any server."""
+    """The namespace and what must exist in it before any store."""
 
 
 class Workspace(pulumi.ComponentResource):
-    """Namespace, claims and other things that servers find there."""
+    """Namespace, and what all stores share."""
 
     namespace: pulumi.Output[str]
     """Name of the namespace."""
@@ -26,11 +26,9 @@ class Workspace(pulumi.ComponentResource):
         spec = args["spec"]
         before: list[pulumi.Resource] = []
         if spec.namespace is not None:
-            holds = spec.protect and bool(spec.claims)
-            options = pulumi.ResourceOptions(parent=self, protect=holds, retain_on_delete=holds)
+            options = pulumi.ResourceOptions(parent=self, protect=protected(spec.keep), retain_on_delete=kept(spec.keep))
             before.append(apply(f"{name}-namespace", spec.namespace, options))
-        for manifest in spec.claims:
-            kept = pulumi.ResourceOptions(parent=self, depends_on=before, protect=spec.protect, retain_on_delete=spec.protect)
-            apply(f"{name}-{manifest['metadata']['name']}", manifest, kept)
+        for manifest in spec.manifests:
+            apply(f"{name}-{manifest['kind'].lower()}", manifest, pulumi.ResourceOptions(parent=self, depends_on=before))
         self.namespace = pulumi.Output.from_input(spec.name)
         self.register_outputs({"namespace": self.namespace})

@@ -14,6 +14,7 @@ from interlock.infra.plan.plan import plan
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.rules.findings import Severity
 from interlock.stacks.outputs import stack_outputs
+from interlock.stacks.platform import deploy_platform, deploy_stores
 from interlock.stacks.settings import Settings, read_settings
 from interlock.stacks.target import identify
 
@@ -51,19 +52,22 @@ def deploy(settings: Settings, made: ClusterPlan, uid: str) -> None:
         cluster_identifier=uid,
         enable_server_side_apply=True,
     )
+    ready = [] if config.scope is Scope.SERVING else deploy_platform(config, settings.stack, provider)
     if config.scope is not Scope.PLATFORM:
-        serve(settings, made, provider)
+        serve(settings, made, provider, ready)
     pulumi.export("interlock", stack_outputs(config, made, uid).model_dump(mode="json"))
 
 
-def serve(settings: Settings, made: ClusterPlan, provider: k8s.Provider) -> None:
-    """The namespaced part: workspace and servers."""
+def serve(settings: Settings, made: ClusterPlan, provider: k8s.Provider, ready: list[pulumi.Resource]) -> None:
+    """The namespaced part: workspace, stores and servers, the servers after ``ready``."""
     config = settings.config
     on = pulumi.ResourceOptions(provider=provider)
     workspace = Workspace("workspace", {"spec": workspace_objects(config, settings.stack)}, on)
     stores = {store.name: store for store in config.stores}
+    filled = deploy_stores(config, settings.stack, pulumi.ResourceOptions(provider=provider, depends_on=[workspace]))
     for server in made.servers:
-        weights = config.servers[server.index].weights
-        objects = server_objects(made, server, stores[weights] if weights else None)
-        options = pulumi.ResourceOptions(provider=provider, depends_on=[workspace])
+        written = config.servers[server.index]
+        needs = [filled[name] for name in (written.weights, written.compile_cache) if name]
+        objects = server_objects(made, server, stores)
+        options = pulumi.ResourceOptions(provider=provider, depends_on=[workspace, *ready, *needs])
         InferenceServer(server.name, {"spec": server_bundle(server, objects)}, options)

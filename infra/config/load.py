@@ -93,8 +93,10 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
     for index, server in enumerate(config.servers):
         if server.pool not in pools:
             yield f"servers[{index}].pool", f"{server.pool!r} is no pool of this stack; pools: {_listed(pools)}"
-        if server.weights is not None and server.weights not in stores:
-            yield f"servers[{index}].weights", f"{server.weights!r} is no store of this stack; stores: {_listed(stores)}"
+        for field in ("weights", "compile_cache"):
+            store = getattr(server, field)
+            if store is not None and store not in stores:
+                yield f"servers[{index}].{field}", f"{store!r} is no store of this stack; stores: {_listed(stores)}"
         if len(server.name) + LONGEST_SUFFIX > LABEL_LIMIT:
             room = LABEL_LIMIT - LONGEST_SUFFIX
             yield (

@@ -48,6 +48,8 @@ class ServerConfig(Config):
     """The engine's image."""
     weights: str | None = None
     """Model store (``stores[].name``) that holds the weights; None = the pod loads from the hub into its own volume."""
+    compile_cache: str | None = None
+    """Store that keeps compiled kernels and graphs between starts; None = each pod compiles anew."""
     hub_token_secret: str | None = None
     """Existing Secret whose key ``token`` is the hub token."""
     cpu: str | None = None

@@ -52,6 +52,8 @@ class PrefetchConfig(Config):
     """File patterns that are not fetched."""
     token_secret: str | None = None
     """Existing Secret whose key ``token`` is the hub token."""
+    image: str | None = None
+    """Image with Python 3.11 or later that runs the Job; None = the pinned one."""
 
 
 # Fields of their own by kind: (required, allowed beside them). A field that stands here is refused for every other kind.

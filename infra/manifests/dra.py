@@ -7,24 +7,29 @@ advertises ``gpu.nvidia.com`` and ``mig.nvidia.com``; allocation by that driver 
 from copy import deepcopy
 from typing import Any
 
-from interlock.infra.config.pools import PoolConfig, Sharing
 from interlock.infra.manifests.common import Manifest, manifest
 from interlock.infra.naming import content_hash, joined
+from interlock.infra.plan.types import PlannedPool
 
 CLAIM = "gpus"
 DRIVER = "gpu.nvidia.com"
 
 
-def device_class(pool: PoolConfig) -> str:
-    """The DeviceClass of the pool's devices."""
-    return "mig.nvidia.com" if pool.share.kind is Sharing.MIG else DRIVER
+def device_class(resource: str) -> str:
+    """The DeviceClass of the devices that the plugin would advertise as ``resource``."""
+    return "mig.nvidia.com" if _profile(resource) else DRIVER
 
 
-def claim_template(pool: PoolConfig, server: str, namespace: str, count: int, names: dict[str, str]) -> Manifest:
+def _profile(resource: str) -> str:
+    prefix = "nvidia.com/mig-"
+    return resource.removeprefix(prefix) if resource.startswith(prefix) else ""
+
+
+def claim_template(pool: PlannedPool, server: str, namespace: str, count: int, names: dict[str, str]) -> Manifest:
     """The template of a server's claims, named by its content because its spec cannot be changed."""
-    exactly: dict[str, Any] = {"deviceClassName": device_class(pool), "allocationMode": "ExactCount", "count": count}
-    if pool.share.kind is Sharing.MIG:
-        exactly["selectors"] = [{"cel": {"expression": f"device.attributes['{DRIVER}'].profile == '{pool.share.profile}'"}}]
+    exactly: dict[str, Any] = {"deviceClassName": device_class(pool.resource), "allocationMode": "ExactCount", "count": count}
+    if profile := _profile(pool.resource):
+        exactly["selectors"] = [{"cel": {"expression": f"device.attributes['{DRIVER}'].profile == '{profile}'"}}]
     devices = {"requests": [{"name": CLAIM, "exactly": exactly}]}
     name = joined(server, CLAIM, content_hash(devices))
     return manifest("resource.k8s.io/v1", "ResourceClaimTemplate", name, namespace, names, spec={"spec": {"devices": devices}})

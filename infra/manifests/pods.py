@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
+from interlock.infra.config.pools import PoolBackend
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig
 from interlock.infra.manifests.common import labels
-from interlock.infra.manifests.stores import volumes_for
+from interlock.infra.manifests.node_pools import DO_NOT_DISRUPT
+from interlock.infra.manifests.stores import pod_storage
 from interlock.infra.naming import label
 from interlock.infra.plan.servers import CACHE_DIR
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
@@ -19,11 +21,11 @@ SPEC_DIR = "/etc/interlock"
 PROBE_PERIOD = 10
 
 
-def pod_template(plan: ClusterPlan, server: PlannedServer, store: StoreConfig | None, spec_name: str) -> dict[str, Any]:
+def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig], spec_name: str) -> dict[str, Any]:
     """Metadata and spec of the server's pods, the user's patch merged last."""
     config = ServerConfig.model_validate(server.config)
-    volumes, mounts = volumes_for(store, config) if store else ([], [])
     pool = plan.pool(server.pool)
+    storage = pod_storage(config, server, stores, pool.gpu)
     tolerations = [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in pool.taints]
     spec: dict[str, Any] = {
         "enableServiceLinks": False,
@@ -37,17 +39,20 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, store: StoreConfig | 
             {"name": "cache", "emptyDir": {}},
             {"name": "tmp", "emptyDir": {}},
             {"name": "spec", "configMap": {"name": spec_name}},
-            *volumes,
+            *storage.volumes,
         ],
-        "containers": [engine_container(server, config, mounts)],
+        "containers": [engine_container(server, config, storage.mounts)],
+        **storage.pod,
     }
     if config.priority_class:
-        spec["priorityClassName"] = config.priority_class
+        spec["priorityClassName"] = plan.priority_classes.get(config.priority_class, config.priority_class)
     if config.image.pull_secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in config.image.pull_secrets]
+    # Karpenter gives back a node under a serving pod otherwise.
+    disruption = {DO_NOT_DISRUPT: "true"} if pool.backend == PoolBackend.KARPENTER.value else {}
     metadata = {
         "labels": {**labels(plan.stack, server.name), label("pool"): server.pool},
-        "annotations": {label("model"): server.model_id, **config.extra.annotations},
+        "annotations": {label("model"): server.model_id, **disruption, **config.extra.annotations},
     }
     return {"metadata": metadata, "spec": merged(spec, config.extra.pod_patch)}
 

@@ -5,11 +5,6 @@ from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.naming import joined, label
 
 
-def priority_class_name(config: ClusterConfig, stack: str, name: str) -> str:
-    """The name in the cluster of a class that a server refers to: ``<stack>-<name>`` for one of this stack's own, else as it stands."""
-    return joined(stack, name) if name in {each.name for each in config.platform.priority_classes} else name
-
-
 def priority_objects(config: ClusterConfig, stack: str) -> list[Manifest]:
     """The PriorityClasses, lowest first."""
     names = {"app.kubernetes.io/managed-by": MANAGED_BY, label("stack"): stack}

@@ -49,7 +49,7 @@ def _hard(config: ClusterConfig, tenant: TenantConfig) -> dict[str, str]:
     hard = {f"requests.{resource}": str(count) for resource, count in sorted(gpu_units(config, tenant).items())}
     for pool in config.pools:
         if pool.allocation is Allocation.CLAIM:
-            key = f"{device_class(pool)}.deviceclass.resource.k8s.io/devices"
+            key = f"{device_class(resource_name(pool))}.deviceclass.resource.k8s.io/devices"
             hard[key] = str(int(hard.get(key, "0")) + tenant.gpus.get(pool.name, 0))
     wanted = {
         "requests.cpu": tenant.cpu,

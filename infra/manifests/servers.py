@@ -1,29 +1,34 @@
 """The objects of one server: spec, Deployment, Service, disruption budget, route, autoscaler."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from interlock.infra.config.pools import Allocation
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig
 from interlock.infra.manifests.common import Manifest, labels, manifest, selector
-from interlock.infra.manifests.pods import pod_template
+from interlock.infra.manifests.dra import claim_template, use_claims
+from interlock.infra.manifests.pods import ENGINE, pod_template
 from interlock.infra.manifests.routes import route_objects
 from interlock.infra.manifests.scaling import scaler_objects
+from interlock.infra.manifests.waivers import carrying
 from interlock.infra.naming import content_hash, joined
-from interlock.infra.plan.types import ClusterPlan, PlannedServer, ServerSpec
+from interlock.infra.plan.types import ClusterPlan, PlannedPool, PlannedServer, ServerSpec
 
 
-def server_objects(plan: ClusterPlan, server: PlannedServer, store: StoreConfig | None) -> list[Manifest]:
+def server_objects(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig]) -> list[Manifest]:
     """All objects of ``server``, in the order in which they must exist."""
     config = ServerConfig.model_validate(server.config)
     spec = spec_map(plan, server)
-    objects = [spec, deployment(plan, server, store, spec["metadata"]["name"]), service(plan, server)]
+    made = deployment(plan, server, stores, spec["metadata"]["name"])
+    objects = [spec, *claimed(plan.pool(server.pool), server, made), service(plan, server)]
     if server.max_replicas > 1:
         objects.append(budget(plan, server))
     if config.route:
         objects += route_objects(plan, server, config.route)
     if config.autoscale:
         objects += scaler_objects(plan, server, config.autoscale)
-    return objects
+    return [carrying(made, plan.waived) for made in objects]
 
 
 def server_spec(plan: ClusterPlan, server: PlannedServer) -> ServerSpec:
@@ -45,7 +50,17 @@ def spec_map(plan: ClusterPlan, server: PlannedServer) -> Manifest:
     return manifest("v1", "ConfigMap", name, server.namespace, labels(plan.stack, server.name), immutable=True, data=data)
 
 
-def deployment(plan: ClusterPlan, server: PlannedServer, store: StoreConfig | None, spec_name: str) -> Manifest:
+def claimed(pool: PlannedPool, server: PlannedServer, made: Manifest) -> list[Manifest]:
+    """The Deployment with its GPUs by claim where the pool gives them so: the claim's template first."""
+    if pool.allocation != Allocation.CLAIM.value:
+        return [made]
+    template = claim_template(pool, server.name, server.namespace, server.gpus, made["metadata"]["labels"])
+    pod = made["spec"]["template"]
+    pod["spec"] = use_claims(pod["spec"], ENGINE, server.resource, template["metadata"]["name"])
+    return [template, made]
+
+
+def deployment(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig], spec_name: str) -> Manifest:
     """The Deployment. An autoscaled one carries no replicas of ours."""
     config = ServerConfig.model_validate(server.config)
     strategy: dict[str, Any] = {"type": "Recreate"}
@@ -58,7 +73,7 @@ def deployment(plan: ClusterPlan, server: PlannedServer, store: StoreConfig | No
         "progressDeadlineSeconds": server.times.progress_deadline,
         "strategy": strategy,
         "selector": {"matchLabels": selector(plan.stack, server.name)},
-        "template": pod_template(plan, server, store, spec_name),
+        "template": pod_template(plan, server, stores, spec_name),
     }
     if config.autoscale:
         del spec["replicas"]

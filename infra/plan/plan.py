@@ -5,6 +5,8 @@ from collections import Counter
 
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.manifests.render import render
+from interlock.infra.manifests.waivers import waived_objects
+from interlock.infra.naming import joined
 from interlock.infra.plan.pools import PodDemand, planned_pool
 from interlock.infra.plan.provenance import Provenance
 from interlock.infra.plan.servers import planned_server
@@ -25,14 +27,16 @@ def plan(config: ClusterConfig, stack: str, source: str = "", today: dt.date | N
         production=config.production,
         pools=tuple(planned_pool(pool, demands[pool.name]) for pool in config.pools),
         servers=servers,
+        priority_classes={each.name: joined(stack, each.name) for each in config.platform.priority_classes},
     )
     objects = render(config, bare)
     facts = plan_facts(bare, objects, source)
     provenance = Provenance(bare, objects, source)
-    translated = [provenance.translate(finding) for finding in judge(facts, config.rules, today=today)]
+    judged = judge(facts, config.rules, today=today)
     waivers = [Waiver.model_validate(waiver.model_dump()) for waiver in config.waivers]
-    findings = apply_waivers(translated, waivers, today or dt.date.today())
-    return bare.model_copy(update={"findings": findings})
+    findings = apply_waivers(map(provenance.translate, judged), waivers, today or dt.date.today())
+    waived = waived_objects(zip(judged, findings, strict=True))
+    return bare.model_copy(update={"findings": findings, "waived": waived})
 
 
 def pods_per_server(plan_: ClusterPlan, pool: str) -> Counter[str]:

@@ -40,6 +40,8 @@ def planned_pool(pool: PoolConfig, demands: Sequence[PodDemand]) -> PlannedPool:
         use=fill(pool.nodes, units, demands),
         cpu=float(quantity(pool.cpu)),
         memory_bytes=bytes_of(pool.memory),
+        allocation=pool.allocation.value,
+        backend=pool.backend.value,
     )
 
 

@@ -11,11 +11,12 @@ from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs, ServeArgs
 from interlock.infra.plan.models import ModelShape, fit, model_shape
 from interlock.infra.plan.pools import resource_name, shares_per_card
+from interlock.infra.plan.shares import fixed_pool, shared_card
+from interlock.infra.plan.stores import model_path, weights_store
 from interlock.infra.plan.times import time_budget
 from interlock.infra.plan.types import PlannedServer
 from interlock.infra.values import GIB, MIB, binary, bytes_of, gib, quantity
 
-WEIGHTS_DIR = "/var/lib/interlock/models"
 CACHE_DIR = "/var/cache/interlock"
 
 
@@ -24,13 +25,9 @@ def planned_server(config: ClusterConfig, index: int) -> PlannedServer:
     server = config.servers[index]
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     image = tracks()[server.image.track.value]
-    vllm = image.vllm if server.image.reference is None else version_of(server.image.reference)
     shape = model_shape(server.model, server.engine.quantization)
     why = {"weights": f"{gib(shape.weight_bytes)} ({shape.source})" if shape.weight_bytes else "not known: give model.weights_gib"}
-    engine = decide_engine(server, why)
-    if server.image.track is not ImageTrack.CPU:
-        verdict = fit(server.model, engine, pool, vllm)
-        why["GPU_memory"] = f"{verdict.verdict.replace('_', ' ')}: {'; '.join(verdict.reasons)}"
+    engine = sized_engine(server, pool, engine_version(server, image), why)
     gpus = server.gpus or engine.gpus
     surge, unavailable, recreate = decide_rollout(server, pool, gpus, why)
     most = server.autoscale.max_replicas if server.autoscale else server.replicas
@@ -46,8 +43,7 @@ def planned_server(config: ClusterConfig, index: int) -> PlannedServer:
         gpus=gpus,
         engine_gpus=engine.gpus,
         resource=resource_name(pool),
-        vllm=vllm,
-        args=serve_args(server, engine, times.engine_shutdown),
+        args=serve_args(server, engine, times.engine_shutdown, model_path(server, weights_store(config, server))),
         cpu=server.cpu or decide_cpu(pool, gpus, why),
         memory=decide_memory(server, engine, shape, why),
         shm=server.shm or ("8Gi" if gpus > 1 else "1Gi"),
@@ -64,10 +60,21 @@ def planned_server(config: ClusterConfig, index: int) -> PlannedServer:
     )
 
 
+def sized_engine(server: ServerConfig, pool: PoolConfig, vllm: str, why: dict[str, str]) -> EngineArgs:
+    """The engine's flags with what follows from the card's memory."""
+    engine = shared_card(pool, decide_engine(server, why), why)
+    if server.image.track is ImageTrack.CPU:
+        return engine
+    verdict = fit(server.model, engine, pool, vllm)
+    why["GPU_memory"] = f"{verdict.verdict.replace('_', ' ')}: {'; '.join(verdict.reasons)}"
+    return fixed_pool(pool, engine, verdict, why)
+
+
 def image_fields(server: ServerConfig, image: TrackImage, startup: int) -> dict[str, Any]:
-    """What follows from the track: reference, command and environment."""
+    """What follows from the track: reference, version, command and environment."""
     return {
         "image": image_reference(server.image, image),
+        "vllm": engine_version(server, image),
         "command": image.command,
         "env": environment(server, image, startup),
     }
@@ -130,27 +137,23 @@ def image_reference(config: ImageConfig, image: TrackImage) -> str:
     return f"{config.registry.rstrip('/')}/{reference}" if config.registry else reference
 
 
+def engine_version(server: ServerConfig, image: TrackImage) -> str:
+    """The vLLM version of the server's image; empty when it cannot be told."""
+    return image.vllm if server.image.reference is None else version_of(server.image.reference)
+
+
 def version_of(reference: str) -> str:
     """The vLLM version that a tag such as ``v0.33.0`` names, else empty."""
     tag = reference.partition("@")[0].rpartition("/")[2].partition(":")[2].removeprefix("v")
     return tag if tag[:1].isdigit() else ""
 
 
-def model_path(server: ServerConfig) -> str:
-    """The model as the pod sees it: a folder of the store, or the hub id."""
-    if server.model.path and server.model.path.startswith("/"):
-        return server.model.path
-    if server.weights or server.model.path:
-        return f"{WEIGHTS_DIR}/{server.model.path or server.model.id}"
-    return server.model.id
-
-
-def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int) -> ServeArgs:
-    """The whole command line."""
+def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int, path: str) -> ServeArgs:
+    """The whole command line. A folder is one revision already, so none is named beside it."""
     return ServeArgs(
-        model=model_path(server),
+        model=path,
         served_model_name=server.served_name or server.model.id,
-        revision=server.model.revision,
+        revision=None if path.startswith("/") else server.model.revision,
         engine=engine,
         shutdown_timeout=shutdown,
         extra=tuple(server.extra.args),

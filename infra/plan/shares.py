@@ -1,16 +1,20 @@
 """Shares: what the GPU layer advertises for a pool, which config class its nodes get, and the labels discovery writes on them."""
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
+from interlock.infra.catalog.gpus import Gpu
 from interlock.infra.catalog.gpus import gpu as catalog_gpu
 from interlock.infra.config.pools import PoolConfig, Sharing
+from interlock.infra.engine.args import EngineArgs
 from interlock.infra.naming import label
 from interlock.infra.plan.pools import resource_name, shares_per_card
-from interlock.infra.values import GIB, MIB
+from interlock.infra.sizing import SizingResult
+from interlock.infra.values import GIB, MIB, gib
 
 GPU = "nvidia.com/gpu"
 PLUGIN_CONFIG = "nvidia.com/device-plugin.config"
@@ -18,6 +22,8 @@ PLUGIN_CONFIG = "nvidia.com/device-plugin.config"
 MIG_CONFIG = "nvidia.com/mig.config"
 """Node label by which the MIG manager picks a layout; ours to write."""
 MIG_DISABLED = "all-disabled"
+SHARED_CARD = 0.96
+"""Part of a card that its engines may take together: 0.7 GiB of an H200 were gone before any engine started, 3 % of a 24 GB card."""
 
 # k8s-device-plugin internal/lm/resource.go, getArchFamily: (compute capability up to, family).
 _FAMILIES = ((7.0, "volta"), (7.5, "turing"), (8.8, "ampere"), (8.9, "ada-lovelace"), (9.0, "hopper"), (99.0, "blackwell"))
@@ -54,6 +60,38 @@ def unit_part(pool: PoolConfig) -> int | None:
     return int(card.memory_gib.likely * GIB) // (pool.share.replicas or 1)
 
 
+def shared_card(pool: PoolConfig, engine: EngineArgs, why: dict[str, str]) -> EngineArgs:
+    """The engine's flags on a card that others use too: an even part of it, unless a person chose one.
+
+    vLLM refuses to start when the card has less free than total x utilization, so the default would let only the first engine in.
+    Whole cards and MIG instances are nobody else's and stay as they are.
+    """
+    if pool.share.kind not in (Sharing.TIME_SLICING, Sharing.MPS) or engine.gpu_memory_utilization is not None:
+        return engine
+    shares = pool.share.replicas or 1
+    part = math.floor(100 * SHARED_CARD / shares) / 100
+    why["gpu_memory_utilization"] = f"{part}: {SHARED_CARD} of the card / {shares} shares"
+    return engine.model_copy(update={"gpu_memory_utilization": part})
+
+
+def fixed_pool(pool: PoolConfig, engine: EngineArgs, sized: SizingResult, why: dict[str, str]) -> EngineArgs:
+    """The engine's flags with a KV pool of a fixed size on a shared card, from the low end of what is surely free.
+
+    Engines that start together count each other's growing memory as their own: two of 0.45 on one H200 got 31 and 16 GiB of KV, and
+    47 GiB each when started in turn. A fixed pool takes that measurement out.
+    """
+    if pool.share.kind not in (Sharing.TIME_SLICING, Sharing.MPS) or engine.kv_cache_memory_bytes is not None:
+        return engine
+    free = sized.kv_available_gib.low if sized.kv_available_gib else 0.0
+    if free <= 0:
+        return engine
+    size = int(free * GIB) // MIB * MIB
+    why["kv_cache_memory_bytes"] = (
+        f"{gib(size)}: the low end of what is left beside weights and activation, fixed because the card is shared"
+    )
+    return engine.model_copy(update={"kv_cache_memory_bytes": size})
+
+
 def our_labels(pool: PoolConfig) -> dict[str, str]:
     """The node labels that this stack owns: its own, and the two by which NVIDIA's components pick a config."""
     ours = {label("pool"): pool.name, PLUGIN_CONFIG: plugin_class(pool)}
@@ -78,32 +116,39 @@ def discovered_labels(pool: PoolConfig) -> dict[str, str]:
     }
     found[f"{GPU}.replicas"] = "0" if mig else str(pool.share.replicas or 1)
     found[f"{GPU}.sharing-strategy"] = pool.share.kind.value if shared else "none"
-    if card is None:
-        return found
+    if card is not None:
+        found |= _card_labels(card, shared)
+        if mig:
+            found |= _mig_labels(pool, card)
+    return found
+
+
+def _card_labels(card: Gpu, shared: bool) -> dict[str, str]:
+    """What discovery says of the card itself."""
     product, memory = _products().get(card.name, (card.name, None))
     name = product_label(product)
-    major, minor = (int(part) for part in f"{card.compute_capability:.1f}".split("."))
-    found |= {
+    major, minor = f"{card.compute_capability:.1f}".split(".")
+    return {
         f"{GPU}.product": f"{name}-SHARED" if shared else name,
         f"{GPU}.family": next(family for up_to, family in _FAMILIES if card.compute_capability <= up_to),
-        f"{GPU}.compute.major": str(major),
-        f"{GPU}.compute.minor": str(minor),
+        f"{GPU}.compute.major": major,
+        f"{GPU}.compute.minor": minor,
         "nvidia.com/mig.capable": str(card.mig is not None).lower(),
+        **({f"{GPU}.memory": str(memory)} if memory else {}),
     }
-    if memory:
-        found[f"{GPU}.memory"] = str(memory)
-    if mig:
-        resource, part = resource_name(pool), unit_part(pool)
-        found |= {
-            "nvidia.com/mig.strategy": "mixed",
-            f"{resource}.count": str(pool.gpus_per_node * shares_per_card(pool)),
-            f"{resource}.replicas": "1",
-            f"{resource}.product": f"{name}-MIG-{pool.share.profile}",
-            f"{resource}.sharing-strategy": "none",
-        }
-        if part:
-            found[f"{resource}.memory"] = str(part // MIB)
-    return found
+
+
+def _mig_labels(pool: PoolConfig, card: Gpu) -> dict[str, str]:
+    """What discovery says of the MIG instances, under the resource they are advertised by."""
+    resource, part = resource_name(pool), unit_part(pool)
+    return {
+        "nvidia.com/mig.strategy": "mixed",
+        f"{resource}.count": str(pool.gpus_per_node * shares_per_card(pool)),
+        f"{resource}.replicas": "1",
+        f"{resource}.product": f"{product_label(_products().get(card.name, (card.name, None))[0])}-MIG-{pool.share.profile}",
+        f"{resource}.sharing-strategy": "none",
+        **({f"{resource}.memory": str(part // MIB)} if part else {}),
+    }
 
 
 def shared_by_mps(pool: PoolConfig) -> bool:

@@ -52,6 +52,23 @@ def folder(prefetch: PrefetchConfig) -> str:
     return f"{prefetch.model}/{prefetch.revision}"
 
 
+def weights_store(config: ClusterConfig, server: ServerConfig) -> StoreConfig | None:
+    """The store of the server's weights; a copy on the nodes counts as what it copies."""
+    stores = {store.name: store for store in config.stores}
+    store = stores.get(server.weights or "")
+    return stores.get(store.source, store) if store and store.source else store
+
+
+def model_path(server: ServerConfig, store: StoreConfig | None) -> str:
+    """The model as the pod sees it: a folder of the store, or the hub id."""
+    if server.model.path and server.model.path.startswith("/"):
+        return server.model.path
+    if not (server.weights or server.model.path):
+        return server.model.id
+    fetched = prefetched(store, server)
+    return f"{WEIGHTS_DIR}/{server.model.path or (folder(fetched) if fetched else server.model.id)}"
+
+
 def users(config: ClusterConfig, store: str) -> list[ServerConfig]:
     """Servers whose weights or compile cache are in the store, or in a copy of it."""
     names = {store, *(each.name for each in config.stores if each.source == store)}

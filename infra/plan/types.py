@@ -61,6 +61,10 @@ class PlannedPool(Planned):
     """Allocatable cores of one node."""
     memory_bytes: int
     """Allocatable memory of one node in bytes."""
+    allocation: str = "device-plugin"
+    """device-plugin or claim."""
+    backend: str = "existing"
+    """existing, karpenter or managed."""
 
     @property
     def units(self) -> int:
@@ -167,8 +171,12 @@ class ClusterPlan(Planned):
     """Pools in the order of the config."""
     servers: tuple[PlannedServer, ...]
     """Servers in the order of the config."""
+    priority_classes: dict[str, str] = Field(default_factory=dict)
+    """Name in the cluster of each priority class of this stack, by its name in the config."""
     findings: tuple[Finding, ...] = ()
     """Everything the rules said, waived ones marked."""
+    waived: dict[str, str] = Field(default_factory=dict)
+    """Waivers of the config by object (``Deployment/chat``), as the annotation that the object carries."""
 
     @property
     def refused(self) -> tuple[Finding, ...]:

@@ -1,0 +1,144 @@
+"""Bringing weights: a Job per model and revision that fills a store, and the copy to a node's own disk."""
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from interlock.infra.config.cluster import ClusterConfig
+from interlock.infra.config.stores import PrefetchConfig, StoreConfig, StoreKind
+from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
+from interlock.infra.naming import content_hash, joined, label
+from interlock.infra.plan.stores import claim_name, folder, toleration_keys
+
+CONTAINER = "weights"
+SCRIPT = "weights.py"
+NEVER = 2
+"""Exit code of the program for what a retry cannot help."""
+DEADLINE = 6 * 3600
+"""Seconds that a download may take: 100 MB/s bring 2 TB in that time."""
+
+
+@cache
+def program() -> str:
+    """The text of the program that pods run."""
+    return resources.files("interlock.runtime").joinpath(SCRIPT).read_text("utf-8")
+
+
+@cache
+def tools_image() -> str:
+    """The plain Python image."""
+    data = json.loads(resources.files("interlock.infra.catalog").joinpath("tools_image.json").read_text("utf-8"))
+    return str(data["image"])
+
+
+def script_name() -> str:
+    """Name of the ConfigMap with the program, by its content."""
+    return joined("interlock-weights", content_hash(program()))
+
+
+def script_map(stack: str, namespace: str) -> Manifest:
+    """The program as an immutable ConfigMap."""
+    names = {"app.kubernetes.io/managed-by": MANAGED_BY, label("stack"): stack}
+    return manifest("v1", "ConfigMap", script_name(), namespace, names, immutable=True, data={SCRIPT: program()})
+
+
+def script_volume() -> tuple[dict[str, Any], dict[str, Any]]:
+    """(volume, mount) of the program."""
+    return {"name": "program", "configMap": {"name": script_name()}}, {"name": "program", "mountPath": "/opt/interlock", "readOnly": True}
+
+
+def needs_program(config: ClusterConfig) -> bool:
+    """Whether any pod of the stack runs the program."""
+    return any(store.prefetch or store.kind is StoreKind.NODE_SYNC for store in config.stores)
+
+
+def sync_container(path: str, image: str, mounts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The init container that copies one folder of the source to the node. It runs on the engine's image, which is there anyway."""
+    return {
+        "name": "weights-sync",
+        "image": image,
+        "command": ["python3", f"/opt/interlock/{SCRIPT}"],
+        "args": ["sync", "--source", f"/source/{path}", "--target", f"/target/{path}"],
+        # The folder of the node belongs to root.
+        "securityContext": {"runAsUser": 0, "runAsNonRoot": False, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},
+        "volumeMounts": mounts,
+    }
+
+
+def prefetch_objects(config: ClusterConfig, store: StoreConfig, stack: str) -> list[Manifest]:
+    """The Jobs that fill ``store``: one per model and revision, for host paths one per node as well."""
+    nodes: tuple[str, ...] = store.nodes if store.kind is StoreKind.HOST_PATH else ("",)
+    return [_job(config, store, each, node, stack) for each in store.prefetch for node in nodes]
+
+
+def job_name(store: StoreConfig, prefetch: PrefetchConfig, node: str) -> str:
+    """Name of a Job: a changed revision, program or image makes another Job, the same ones find it done."""
+    return joined(store.name, "fetch", content_hash([prefetch.model_dump(mode="json"), node, program(), tools_image()]))
+
+
+def _job(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, node: str, stack: str) -> Manifest:
+    names = {
+        "app.kubernetes.io/name": "interlock-weights",
+        "app.kubernetes.io/managed-by": MANAGED_BY,
+        label("stack"): stack,
+        label("store"): store.name,
+    }
+    never = {"action": "FailJob", "onExitCodes": {"containerName": CONTAINER, "operator": "In", "values": [NEVER]}}
+    spec = {
+        "completions": 1,
+        "parallelism": 1,
+        "backoffLimit": 20,
+        "activeDeadlineSeconds": DEADLINE,
+        # A second pod starts only when the first is gone: one writer, also when a node is lost.
+        "podReplacementPolicy": "Failed",
+        "podFailurePolicy": {"rules": [never, {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]},
+        "template": {"metadata": {"labels": names}, "spec": _pod(config, store, prefetch, node)},
+    }
+    return manifest("batch/v1", "Job", job_name(store, prefetch, node), config.namespace, names, spec=spec)
+
+
+def _pod(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, node: str) -> dict[str, Any]:
+    script, mount = script_volume()
+    on_node = store.kind is StoreKind.HOST_PATH
+    target: dict[str, Any] = {"hostPath": {"path": store.path, "type": "DirectoryOrCreate"}}
+    if not on_node:
+        target = {"persistentVolumeClaim": {"claimName": claim_name(store)}}
+    user = {"runAsUser": 0, "runAsNonRoot": False} if on_node else {"runAsUser": 2000, "runAsNonRoot": True}
+    pod: dict[str, Any] = {
+        "restartPolicy": "Never",
+        "enableServiceLinks": False,
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": 5,
+        "tolerations": [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in toleration_keys(config, store.name)],
+        "securityContext": {
+            **user,
+            "runAsGroup": user["runAsUser"],
+            "fsGroup": 2000,
+            "fsGroupChangePolicy": "OnRootMismatch",
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "volumes": [script, {"name": "store", **target}],
+        "containers": [_container(prefetch, [mount, {"name": "store", "mountPath": "/store"}])],
+    }
+    if node:
+        pod["nodeSelector"] = {"kubernetes.io/hostname": node}
+    return pod
+
+
+def _container(prefetch: PrefetchConfig, mounts: list[dict[str, Any]]) -> dict[str, Any]:
+    args = ["fetch", "--endpoint", prefetch.endpoint, "--model", prefetch.model, "--revision", prefetch.revision]
+    args += ["--target", f"/store/{folder(prefetch)}", *(part for pattern in prefetch.ignore for part in ("--ignore", pattern))]
+    token = {"secretKeyRef": {"name": prefetch.token_secret, "key": "token"}}
+    return {
+        "name": CONTAINER,
+        "image": prefetch.image or tools_image(),
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["python3", f"/opt/interlock/{SCRIPT}"],
+        "args": args,
+        "env": [{"name": "HF_TOKEN", "valueFrom": token}] if prefetch.token_secret else [],
+        "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},
+        "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": mounts,
+    }
