@@ -1,0 +1,36 @@
+"""Waivers of the config on the objects they speak of: whoever judges the objects alone (policy pack, checker) sees them too."""
+
+from collections.abc import Iterable, Mapping
+
+from interlock.infra.manifests.common import Manifest
+from interlock.infra.rules.catalogue import WAIVE
+from interlock.infra.rules.findings import Finding, Waiver
+
+
+def waiver_text(waiver: Waiver) -> str:
+    """The waiver as the annotation writes it: ``GPU-001: the reason; expires 2027-01-01``."""
+    return f"{waiver.code}: {waiver.reason}" + (f"; expires {waiver.expires}" if waiver.expires else "")
+
+
+def object_key(kind: str, name: str) -> str:
+    """How the plan names one of its objects."""
+    return f"{kind}/{name}"
+
+
+def waived_objects(judged: Iterable[tuple[Finding, Finding]]) -> dict[str, str]:
+    """Annotation by object, from pairs of a finding on an object and the same finding with the config's waiver."""
+    texts: dict[str, dict[str, None]] = {}
+    for on_object, marked in judged:
+        if marked.waiver and not on_object.waiver:
+            key = object_key(on_object.subject.kind, on_object.subject.name)
+            texts.setdefault(key, {})[waiver_text(marked.waiver)] = None
+    return {key: "; ".join(each) for key, each in texts.items()}
+
+
+def carrying(made: Manifest, waived: Mapping[str, str]) -> Manifest:
+    """``made`` with its waivers as an annotation."""
+    text = waived.get(object_key(made["kind"], made["metadata"]["name"]))
+    if text is None:
+        return made
+    annotations = {**made["metadata"].get("annotations", {}), WAIVE: text}
+    return {**made, "metadata": {**made["metadata"], "annotations": annotations}}
