@@ -71,13 +71,13 @@ def _digest(cluster: Cluster) -> str:
 
 
 def _isolate(cluster: Cluster) -> None:
-    cluster.namespace, cluster.interface = names(cluster)
-    cluster.host_address, cluster.address = _link_addresses(cluster)
+    namespace, interface = names(cluster)
+    host, cluster.address = _link_addresses(cluster)
+    cluster.namespace = namespace
     cluster.save()
-    namespace, interface = cluster.namespace, cluster.interface
     _ip("netns", "add", namespace)
     _ip("link", "add", interface, "type", "veth", "peer", "name", "eth0", "netns", namespace)
-    _ip("address", "add", f"{cluster.host_address}/30", "dev", interface)
+    _ip("address", "add", f"{host}/30", "dev", interface)
     _ip("link", "set", interface, "up")
     inner = ["-n", namespace]
     _ip(*inner, "address", "add", f"{cluster.address}/30", "dev", "eth0")

@@ -32,13 +32,11 @@ class Process:
 
 @dataclass(slots=True)
 class Cluster:
-    """One local cluster. ``namespace`` is empty on loopback; ``address`` is where its servers listen, ``host_address`` the host's end."""
+    """One local cluster. ``namespace`` is empty on loopback; ``address`` is where its servers listen."""
 
     name: str
     address: str = "127.0.0.1"
-    host_address: str = "127.0.0.1"
     namespace: str = ""
-    interface: str = ""
     ports: dict[str, int] = field(default_factory=dict)
     processes: dict[str, Process] = field(default_factory=dict)
 
