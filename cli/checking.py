@@ -1,0 +1,172 @@
+"""The check itself: documents to located findings, with settings, waivers, hints and a baseline."""
+
+import datetime as dt
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from interlock.cli.reading import Reading, load_text
+from interlock.cli.report import NOT_JUDGED, Located, Result
+from interlock.infra.errors import ConfigError, Problem
+from interlock.infra.facts import Bundle, Fact, Origin, Pool, known
+from interlock.infra.recognise import recognise
+from interlock.infra.recognise.gpus import product
+from interlock.infra.rules.catalogue import judge
+from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver
+
+FILE = ".interlock.yaml"
+BASELINE_VERSION = 1
+
+
+class Hint(BaseModel):
+    """The nodes that manifests without a node selector are meant for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = "default"
+    """Name of the pool in findings."""
+    gpu: str
+    """GPU model: h100, a100-80gb, l4, ..."""
+    gpus_per_node: int | None = Field(default=None, ge=1)
+    """GPUs of one node."""
+    nodes: int | None = Field(default=None, ge=1)
+    """Nodes of the pool."""
+
+
+class CheckConfig(BaseModel):
+    """``.interlock.yaml``: how a repository wants to be checked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: int = Field(default=1, ge=1, le=1)
+    """Version of this file's form."""
+    fail_on: str | None = Field(default=None, pattern="^(error|warning|info|never)$")
+    """Lowest severity that fails the check."""
+    exclude: tuple[str, ...] = ()
+    """Files to leave out, as shell patterns over their path or name."""
+    settings: Mapping[str, float | int | str | bool] = {}
+    """Thresholds by ``CODE.name``, and ``CODE.severity``: error, warning, info or off."""
+    waivers: tuple[Waiver, ...] = ()
+    """Findings that are accepted, each with its reason."""
+    pool: Hint | None = None
+    """The nodes that workloads run on when nothing else says so."""
+
+
+def read_config(path: Path | None) -> CheckConfig:
+    """The configuration at ``path``, or the nearest ``.interlock.yaml`` upwards. Raises ConfigError."""
+    found = path or next((folder / FILE for folder in (Path.cwd(), *Path.cwd().parents) if (folder / FILE).is_file()), None)
+    if found is None:
+        return CheckConfig()
+    try:
+        return CheckConfig.model_validate(load_text(found.read_text("utf-8")) or {})
+    except OSError as error:
+        raise ConfigError([Problem("", f"cannot be read: {error.strerror}", str(found))]) from None
+    except ValidationError as error:
+        problems = [
+            Problem(".".join(map(str, row["loc"])), f"{row['msg']} (given: {row['input']!r:.80})", str(found)) for row in error.errors()
+        ]
+        raise ConfigError(problems) from None
+    except ValueError as error:
+        raise ConfigError([Problem("", f"is no valid YAML: {error}", str(found))]) from None
+
+
+def _problem(row: Mapping[str, Any], file: Path) -> Problem:
+    return Problem(".".join(map(str, row["loc"])), f"{row['msg']} (given: {row['input']!r:.80})", str(file))
+
+
+def check_reading(reading: Reading, config: CheckConfig, waivers: Sequence[Waiver] = (), today: dt.date | None = None) -> Result:
+    """Judges everything that was read."""
+    bundle = recognise(reading.documents, parse=load_text)
+    bundle = replace(bundle, problems=(*bundle.problems, *reading.problems))
+    bundle = _hinted(bundle, config.pool) if config.pool else bundle
+    found = judge(bundle, config.settings, (*config.waivers, *waivers), today)
+    left = _not_judged(reading, bundle, {finding.subject.file for finding in found})
+    ordered = sorted((*found, *left), key=lambda finding: (finding.subject.file, finding.subject.document))
+    located = tuple(Located(finding, *_place(reading, finding)) for finding in ordered)
+    unjudged = {finding.subject.file for finding in left}
+    skipped = tuple(
+        f"{item.origin.file}: {item.origin.kind}/{item.origin.name}: {item.why}"
+        for item in bundle.not_judged
+        if item.origin.file not in unjudged
+    )
+    return Result(located, tuple(reading.files), len(reading.documents), skipped)
+
+
+def _place(reading: Reading, finding: Finding) -> tuple[int, int]:
+    file = reading.files.get(finding.subject.file)
+    return file.place(finding.subject.document, finding.path) if file else (1, 1)
+
+
+def _hinted(bundle: Bundle, hint: Hint) -> Bundle:
+    """The bundle with the hint's pool under all workloads that name no nodes."""
+
+    def fact(value: int | None) -> Fact[int]:
+        return Fact() if value is None else known(value, "pool")
+
+    pool = Pool(
+        Origin(kind="Pool", name=hint.name, file=FILE),
+        hint.name,
+        gpu=known(product(hint.gpu), "pool.gpu"),
+        gpus_per_node=fact(hint.gpus_per_node),
+        nodes=fact(hint.nodes),
+    )
+    workloads = tuple(
+        replace(workload, pool=known(hint.name, "pool"), gpu=pool.gpu)
+        if workload.pool.absent and workload.gpu.absent and workload.vendor.value in (None, "nvidia")
+        else workload
+        for workload in bundle.workloads
+    )
+    return replace(bundle, workloads=workloads, pools=(*bundle.pools, pool))
+
+
+def _around(bundle: Bundle) -> tuple[tuple[Any, ...], ...]:
+    objects = (bundle.services, bundle.routes, bundle.autoscalers, bundle.budgets, bundle.claims, bundle.secrets, bundle.quotas)
+    return (*objects, bundle.pools, bundle.queries, bundle.scrapes, bundle.sharing)
+
+
+def _not_judged(reading: Reading, bundle: Bundle, found: set[str]) -> list[Finding]:
+    judged = {item.origin.file for item in (*bundle.workloads, *bundle.problems)} | found
+    seen = {item.origin.file for group in _around(bundle) for item in group}
+    reasons = {item.origin.file: item.why for item in reversed(bundle.not_judged)}
+    left = []
+    for name, file in reading.files.items():
+        why = file.why or reasons.get(name, "") or ("" if name in seen else "no vLLM workload and nothing around one in it")
+        if name not in judged and why:
+            left.append(
+                Finding(
+                    code=NOT_JUDGED,
+                    severity=Severity.INFO,
+                    path="",
+                    summary=why,
+                    remedy="nothing to do unless it should be judged: then give the rendered manifest of a vLLM workload",
+                    subject=Subject(file=name),
+                )
+            )
+    return left
+
+
+def apply_baseline(result: Result, path: Path) -> Result:
+    """The result with every finding of the baseline marked as known. Raises ConfigError."""
+    try:
+        data = json.loads(path.read_text("utf-8"))
+        prints = set(data["findings"])
+        if data.get("version") != BASELINE_VERSION:
+            raise ValueError(f"version {data.get('version')!r}, not {BASELINE_VERSION}")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        problem = Problem("--baseline", f"is no baseline ({error}): write one with --write-baseline", str(path))
+        raise ConfigError([problem]) from None
+    return replace(result, findings=tuple(replace(item, known=item.fingerprint in prints) for item in result.findings))
+
+
+def write_baseline(result: Result, path: Path) -> int:
+    """Writes all open findings as accepted; returns how many."""
+    prints = sorted({located.fingerprint for located in result.open if located.finding.code != NOT_JUDGED})
+    try:
+        path.write_text(json.dumps({"version": BASELINE_VERSION, "findings": prints}, indent=1) + "\n", "utf-8")
+    except OSError as error:
+        raise ConfigError([Problem("--write-baseline", f"cannot be written: {error.strerror}", str(path))]) from None
+    return len(prints)
