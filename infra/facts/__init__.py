@@ -5,12 +5,15 @@ from interlock.infra.facts.bundle import (
     Budget,
     Bundle,
     Claim,
+    LocalVolume,
+    Namespace,
     NotJudged,
     Pool,
     Quota,
     Route,
     SecretObject,
     Service,
+    StorageClass,
 )
 from interlock.infra.facts.fact import Fact, State, absent, known, unknown
 from interlock.infra.facts.observe import DocumentProblem, Query, Scrape, SharingConfig
@@ -43,7 +46,9 @@ __all__ = [
     "Engine",
     "Fact",
     "Flag",
+    "LocalVolume",
     "Mount",
+    "Namespace",
     "NotJudged",
     "Origin",
     "Pod",
@@ -61,6 +66,7 @@ __all__ = [
     "Service",
     "SharingConfig",
     "State",
+    "StorageClass",
     "Volume",
     "Workload",
     "absent",

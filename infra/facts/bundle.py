@@ -18,6 +18,8 @@ class Service:
     """(port, targetPort as text) pairs."""
     type: Fact[str] = Fact()
     headless: bool = False
+    port_names: tuple[str, ...] = ()
+    """Names of the ports that have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,33 @@ class SecretObject:
 
 
 @dataclass(frozen=True, slots=True)
+class Namespace:
+    """A Namespace: the Pod Security level that it enforces."""
+
+    origin: Origin
+    pod_security: Fact[str] = Fact()
+    """``privileged``, ``baseline`` or ``restricted``."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorageClass:
+    """A StorageClass."""
+
+    origin: Origin
+    provisioner: Fact[str] = Fact()
+    binding: Fact[str] = Fact()
+    """Immediate or WaitForFirstConsumer; absent means Immediate."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalVolume:
+    """A PersistentVolume on one node's disk."""
+
+    origin: Origin
+    storage_class: Fact[str] = Fact()
+
+
+@dataclass(frozen=True, slots=True)
 class Quota:
     """A ResourceQuota: resource name to its hard limit as text."""
 
@@ -136,6 +165,10 @@ class Pool:
     """Instance families or types a NodePool allows."""
     disk: Fact[int] = Fact()
     """Allocatable ephemeral storage of one node in bytes."""
+    default_runtime: Fact[str] = Fact()
+    """Container runtime of its nodes for pods without a runtime class: ``nvidia``, ``runc``, ..."""
+    driver: Fact[str] = Fact()
+    """Version of the GPU driver on its nodes."""
     used_memory: Fact[int] = Fact()
     """Bytes of each card that something else holds before the engine starts."""
 
@@ -167,6 +200,9 @@ class Bundle:
     scrapes: tuple[Scrape, ...] = ()
     sharing: tuple[SharingConfig, ...] = ()
     problems: tuple[DocumentProblem, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
+    storage_classes: tuple[StorageClass, ...] = ()
+    local_volumes: tuple[LocalVolume, ...] = ()
     closed: bool = False
     """True when the set is the whole deployment (our plan, a stack preview): an absent PDB or Service is then really absent."""
 

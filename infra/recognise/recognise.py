@@ -10,6 +10,8 @@ from interlock.infra.facts import (
     Bundle,
     Claim,
     DocumentProblem,
+    LocalVolume,
+    Namespace,
     NotJudged,
     Pool,
     Query,
@@ -19,9 +21,24 @@ from interlock.infra.facts import (
     SecretObject,
     Service,
     SharingConfig,
+    StorageClass,
     Workload,
 )
-from interlock.infra.recognise import charts, kserve, llmisvc, lws, native, network, nodes, objects, observe, operators, ray, scaling
+from interlock.infra.recognise import (
+    charts,
+    kserve,
+    llmisvc,
+    lws,
+    native,
+    network,
+    nodes,
+    objects,
+    observe,
+    operators,
+    ray,
+    scaling,
+    storage,
+)
 from interlock.infra.recognise.context import Context, Parse, gather
 from interlock.infra.recognise.document import Document, Node
 
@@ -36,6 +53,9 @@ _FIELDS = {
     Claim: "claims",
     SecretObject: "secrets",
     Quota: "quotas",
+    Namespace: "namespaces",
+    StorageClass: "storage_classes",
+    LocalVolume: "local_volumes",
     Pool: "pools",
     NotJudged: "not_judged",
     Query: "queries",
@@ -57,6 +77,9 @@ _READERS: dict[str, tuple[Reader, ...]] = {
     "Secret": (objects.read_secret,),
     "ConfigMap": (objects.read_config_map, nodes.read_sharing, observe.read_texts),
     "ResourceQuota": (objects.read_quota,),
+    "Namespace": (storage.read_namespace,),
+    "StorageClass": (storage.read_storage_class,),
+    "PersistentVolume": (storage.read_volume,),
     "NodePool": (nodes.read_node_pool,),
     "Provisioner": (nodes.read_node_pool,),
     "PrometheusRule": (observe.read_rules,),

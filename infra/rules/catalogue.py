@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 
 from interlock.infra.facts import Bundle, Origin
-from interlock.infra.rules import gpu, pools, probes
+from interlock.infra.rules import gpu, placement, pools, probes, sharing
 from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver, apply_waivers
 from interlock.infra.rules.rule import Rule, Settings
 
-RULES: tuple[Rule, ...] = (*gpu.RULES, *pools.RULES, *probes.RULES)
+RULES: tuple[Rule, ...] = (*gpu.RULES, *sharing.RULES, *pools.RULES, *probes.RULES, *placement.RULES)
 """Every rule, in the order of their subjects."""
 
 WAIVE = "interlock.dev/waive"
