@@ -104,8 +104,10 @@ def read_waivers(texts: list[str]) -> tuple[Waiver, ...]:
 
 def main() -> None:
     """Runs the command alone: errors meant for users end in one message, never in a traceback."""
+    app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+    app.command()(check)
     try:
-        typer.run(check)
+        app()
     except InterlockError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)

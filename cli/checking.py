@@ -3,7 +3,7 @@
 import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from interlock.cli.reading import Reading, load_text
 from interlock.cli.report import NOT_JUDGED, Located, Result
 from interlock.infra.errors import ConfigError, Problem
-from interlock.infra.facts import Bundle, Fact, Origin, Pool, known
-from interlock.infra.recognise import recognise
+from interlock.infra.facts import Bundle, DocumentProblem, Fact, Origin, Pool, known
+from interlock.infra.recognise import Document, recognise
 from interlock.infra.recognise.gpus import product
 from interlock.infra.rules.catalogue import judge
 from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver
@@ -80,11 +80,14 @@ def _problem(row: Mapping[str, Any], file: Path) -> Problem:
 
 def check_reading(reading: Reading, config: CheckConfig, waivers: Sequence[Waiver] = (), today: dt.date | None = None) -> Result:
     """Judges everything that was read."""
-    bundle = recognise(reading.documents, parse=load_text)
-    bundle = replace(bundle, problems=(*bundle.problems, *reading.problems))
-    bundle = _hinted(bundle, config.pool) if config.pool else bundle
-    found = judge(bundle, config.settings, (*config.waivers, *waivers), today)
-    left = _not_judged(reading, bundle, {finding.subject.file for finding in found})
+    accepted = (*config.waivers, *waivers)
+    try:
+        bundle, found = _judged(reading.documents, reading.problems, config, accepted, today)
+        broken: dict[str, str] = {}
+    except Exception:
+        # A mistake of ours in one rule or reader must not cost the findings of all other files.
+        bundle, found, broken = _file_by_file(reading, config, accepted, today)
+    left = _not_judged(reading, bundle, {finding.subject.file for finding in found}, broken)
     ordered = sorted((*found, *left), key=lambda finding: (finding.subject.file, finding.subject.document))
     located = tuple(Located(finding, *_place(reading, finding)) for finding in ordered)
     unjudged = {finding.subject.file for finding in left}
@@ -94,6 +97,44 @@ def check_reading(reading: Reading, config: CheckConfig, waivers: Sequence[Waive
         if item.origin.file not in unjudged
     )
     return Result(located, tuple(reading.files), len(reading.documents), skipped)
+
+
+def _judged(
+    documents: Sequence[Document],
+    problems: Sequence[DocumentProblem],
+    config: CheckConfig,
+    waivers: Sequence[Waiver],
+    today: dt.date | None,
+) -> tuple[Bundle, tuple[Finding, ...]]:
+    bundle = recognise(documents, parse=load_text)
+    bundle = replace(bundle, problems=(*bundle.problems, *problems))
+    bundle = _hinted(bundle, config.pool) if config.pool else bundle
+    return bundle, judge(bundle, config.settings, waivers, today)
+
+
+def _file_by_file(
+    reading: Reading, config: CheckConfig, waivers: Sequence[Waiver], today: dt.date | None
+) -> tuple[Bundle, tuple[Finding, ...], dict[str, str]]:
+    """Each file judged alone; the ones on which we fail are named."""
+    whole = Bundle()
+    found: list[Finding] = []
+    broken: dict[str, str] = {}
+    for file in reading.files:
+        documents = [document for document in reading.documents if document.file == file]
+        problems = [problem for problem in reading.problems if problem.origin.file == file]
+        try:
+            bundle, findings = _judged(documents, problems, config, waivers, today)
+        except Exception as error:
+            broken[file] = f"interlock failed on it ({type(error).__name__}: {str(error)[:200]}): please report this"
+            continue
+        found.extend(findings)
+        joined: dict[str, Any] = {name: (*getattr(whole, name), *getattr(bundle, name)) for name in _tuples(whole)}
+        whole = replace(whole, **joined)
+    return whole, tuple(found), broken
+
+
+def _tuples(bundle: Bundle) -> list[str]:
+    return [field.name for field in fields(bundle) if isinstance(getattr(bundle, field.name), tuple)]
 
 
 def _place(reading: Reading, finding: Finding) -> tuple[int, int]:
@@ -128,10 +169,10 @@ def _around(bundle: Bundle) -> tuple[tuple[Any, ...], ...]:
     return (*objects, bundle.pools, bundle.queries, bundle.scrapes, bundle.sharing)
 
 
-def _not_judged(reading: Reading, bundle: Bundle, found: set[str]) -> list[Finding]:
-    judged = {item.origin.file for item in (*bundle.workloads, *bundle.problems)} | found
-    seen = {item.origin.file for group in _around(bundle) for item in group}
-    reasons = {item.origin.file: item.why for item in reversed(bundle.not_judged)}
+def _not_judged(reading: Reading, bundle: Bundle, found: set[str], broken: Mapping[str, str]) -> list[Finding]:
+    judged = {item.origin.file for item in bundle.workloads} | {item.origin.file for item in bundle.problems} | found
+    seen = {str(item.origin.file) for group in _around(bundle) for item in group}
+    reasons = {item.origin.file: item.why for item in reversed(bundle.not_judged)} | dict(broken)
     left = []
     for name, file in reading.files.items():
         why = file.why or reasons.get(name, "") or ("" if name in seen else "no vLLM workload and nothing around one in it")

@@ -60,7 +60,7 @@ class Result:
     def summary(self) -> str:
         """One line for people."""
         counts = self.counts()
-        said = [f"{counts[level]} {_plural(level.value, counts[level])}" for level in reversed(Severity)]
+        said = [f"{counts[level]} {_plural(level.value, counts[level])}" for level in Severity]
         left = sum(located.finding.code == NOT_JUDGED for located in self.findings)
         waived = sum(located.finding.waiver is not None for located in self.findings)
         baseline = sum(located.known for located in self.findings)
