@@ -62,6 +62,8 @@ def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> It
         why = how if need == least else "the prediction of the planner"
         threshold = math.ceil(need * 1.5 / max(period, 1))
         remedy = f"add a startupProbe with periodSeconds {max(period, 1):g} and failureThreshold {threshold}"
+        if workload.origin.ours:
+            remedy = f"set startup_seconds to at least {math.ceil(need)}, or leave it out and the plan gives twice the prediction"
         yield Hit(
             where(workload, "probes", given),
             f"{text}, but the model needs about {need:.0f} s ({why})",
