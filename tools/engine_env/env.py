@@ -31,7 +31,6 @@ UNUSED = (
     "torch/include",
 )
 NEEDED_BYTES = 14 * 10**9
-MODEL_VERSION = "1"
 
 
 def ensure() -> Path:
@@ -64,7 +63,7 @@ def site_packages(folder: Path) -> Path:
 
 def model(folder: Path, family: str) -> Path:
     """A tiny model of ``family`` (see make_model.py), written once per version of its generator."""
-    key = hashlib.sha256(GENERATOR.read_bytes() + MODEL_VERSION.encode()).hexdigest()[:12]
+    key = hashlib.sha256(GENERATOR.read_bytes()).hexdigest()[:12]
     out = folder / "models" / f"{family}-{key}"
     if not out.exists():
         part = out.with_name(f".{out.name}.{os.getpid()}")

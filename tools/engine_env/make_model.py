@@ -21,7 +21,7 @@ BASE = {
 #: What each family adds to the common shape, as (configuration class, its fields). One family per way in which
 #: the engine lays out its KV cache: per head, latent, in a window, behind routed experts, none at all.
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "dense": ("LlamaConfig", {"head_dim": HEAD_DIM, "tie_word_embeddings": True}),
+    "dense": ("LlamaConfig", {"head_dim": HEAD_DIM}),
     "mla": (
         "DeepseekV2Config",
         {
@@ -52,6 +52,7 @@ CHAT_TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
+ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 SPECIAL = ["<|pad|>", "<|start|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"]
 
 
@@ -74,6 +75,28 @@ def save_tokenizer(out: Path) -> int:
     return len(vocab)
 
 
+def teach_alphabet(model: Any) -> None:
+    """Makes the model answer every chat with the alphabet, over and over: a lost or torn token is seen in the text.
+
+    The embeddings are much larger than what the random layers add, and the head gives each token's successor the token's embedding.
+    """
+    import torch
+
+    order = [SPECIAL.index("<|assistant|>"), *(token_of(letter) for letter in ALPHABET)]
+    with torch.no_grad():
+        embedding = model.get_input_embeddings().weight.mul_(50)
+        head = model.get_output_embeddings().weight.zero_()
+        for token, successor in zip(order, [*order[1:], order[1]], strict=True):
+            head[successor] += embedding[token]
+
+
+def token_of(letter: str) -> int:
+    """The token of one ASCII letter."""
+    from tokenizers import pre_tokenizers
+
+    return len(SPECIAL) + sorted(pre_tokenizers.ByteLevel.alphabet()).index(letter)
+
+
 def save_model(family: str, out: Path) -> None:
     """Saves the family's model (float32, fixed seed) and its tokenizer into ``out``."""
     import torch
@@ -85,7 +108,13 @@ def save_model(family: str, out: Path) -> None:
     config = getattr(transformers, name)(**fields)
     torch.manual_seed(0)
     kind = transformers.AutoModel if family == "pooling" else transformers.AutoModelForCausalLM
-    kind.from_config(config).to(torch.float32).save_pretrained(out)
+    model = kind.from_config(config).to(torch.float32)
+    if family == "dense":
+        teach_alphabet(model)
+    model.save_pretrained(out)
+    for path in out.iterdir():
+        # The weights are written for the owner only, and containers run as another user.
+        path.chmod(0o644)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ PATIENCE_SECONDS = 10.0
 
 def parents(name: str) -> list[Path]:
     """Where the group ``name`` lies or would lie: once per hierarchy."""
+    if not ROOT.is_dir():
+        return []
     if needs.version(ROOT) == 2:
         return [ROOT / name]
     # Hierarchies that are mounted together are links to one folder.
