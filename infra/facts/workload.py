@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from interlock.infra.facts.fact import Fact, absent, unknown
 from interlock.infra.facts.ray import RayFacts
@@ -96,6 +97,10 @@ class Engine:
     """Dtype of the checkpoint: bfloat16, float16, float32."""
     lora_rank: Fact[int] = Fact()
     """Largest rank of the adapters that will be loaded."""
+    config: Mapping[str, Any] | None = None
+    """The model's config.json, whole, where it was given; wins over the catalog."""
+    draft_vocabulary: Fact[int] = Fact()
+    """Vocabulary of the speculative draft model, where stated."""
 
     def flag(self, name: str) -> Fact[str]:
         """The value of the last ``--name``; absent when it is not given, unknown when the command line cannot be read whole."""

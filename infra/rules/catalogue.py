@@ -6,12 +6,64 @@ from collections.abc import Iterable, Sequence
 from types import MappingProxyType
 
 from interlock.infra.facts import Bundle, Origin
-from interlock.infra.rules import gpu, placement, pools, probes, sharing
+from interlock.infra.rules import (
+    args,
+    devices,
+    documents,
+    drain,
+    gpu,
+    hardware_rules,
+    host_memory,
+    images,
+    issues,
+    memory,
+    network,
+    nodepools,
+    observe,
+    options,
+    placement,
+    pools,
+    probes,
+    ray_rules,
+    rollout,
+    routes,
+    scaling,
+    secrets,
+    security,
+    sharing,
+    storage,
+)
 from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver, apply_waivers
 from interlock.infra.rules.rule import Rule, Settings
 
-RULES: tuple[Rule, ...] = (*gpu.RULES, *sharing.RULES, *pools.RULES, *probes.RULES, *placement.RULES)
-"""Every rule, in the order of their subjects."""
+RULES: tuple[Rule, ...] = (
+    *gpu.RULES,
+    *sharing.RULES,
+    *pools.RULES,
+    *devices.RULES,
+    *hardware_rules.RULES,
+    *nodepools.RULES,
+    *memory.RULES,
+    *host_memory.RULES,
+    *args.RULES,
+    *options.RULES,
+    *ray_rules.RULES,
+    *probes.RULES,
+    *rollout.RULES,
+    *drain.RULES,
+    *network.RULES,
+    *routes.RULES,
+    *secrets.RULES,
+    *security.RULES,
+    *storage.RULES,
+    *placement.RULES,
+    *scaling.RULES,
+    *observe.RULES,
+    *images.RULES,
+    *issues.RULES,
+    *documents.RULES,
+)
+"""Every rule, by subject."""
 
 WAIVE = "interlock.dev/waive"
 """Annotation ``interlock.dev/waive: "GPU-003: reason; expires 2027-01-01"``; several may follow each other."""

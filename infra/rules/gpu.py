@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Fact, Workload
 from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.fit import facts_of
 from interlock.infra.rules.reading import (
     COUNTED_VENDORS,
     accelerators,
@@ -13,9 +14,11 @@ from interlock.infra.rules.reading import (
     replica_units,
     shared_cards,
     size_of,
+    version_of,
     where,
 )
 from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.sizing.tensor_parallel import tp_problem
 
 _SPREAD_FLAGS = (
     "data-parallel-rank",
@@ -166,6 +169,24 @@ def heads_divide(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
         yield Hit(path, text, remedy, str(tp))
 
 
+def widths_align(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """GPU-023: TP cuts vocabulary, MLP and expert widths into whole parts and whole quantization groups."""
+    size, found = workload.engine.tensor_parallel, facts_of(workload)
+    if not size.known or size.get() < 2 or found is None or workload.vendor.value not in (None, "nvidia", "amd"):
+        return
+    version = version_of(workload.engine.version)
+    problem = tp_problem(found, size.get(), version or (0, 33, 0))
+    older = None if problem or version else tp_problem(found, size.get(), (0, 0, 0))
+    told = problem or older
+    if told is None or ("heads" in told and workload.engine.attention_heads.known):
+        return
+    ways = [tp for tp in range(1, size.get() + 1) if tp_problem(found, tp, version or (0, 0, 0)) is None]
+    note = "" if problem else " (refused before 0.33; the version is not stated)"
+    level = Severity.ERROR if problem else Severity.WARNING
+    remedy = f"use TP {ways[-1]} (possible up to {size.get()}: {', '.join(map(str, ways))})"
+    yield Hit(where(workload, "tensor_parallel", size), f"{told}{note}", remedy, str(size.get()), severity=level)
+
+
 def _splits(heads: int, kv_heads: Fact[int], tp: int) -> bool:
     if heads % tp:
         return False
@@ -194,6 +215,16 @@ RULES = (
         remedy="Choose a divisor of the heads; use pipeline parallel or more replicas for the other GPUs.",
         links=("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",),
         workload=heads_divide,
+    ),
+    Rule(
+        code="GPU-023",
+        severity=Severity.ERROR,
+        demand="TP cuts the model's widths into whole parts and whole quantization blocks.",
+        reason="Every rank aborts while it creates its weights.",
+        source="vllm/model_executor/layers/linear.py, quantization/utils; vllm-project/vllm#48173, #54178",
+        remedy="Choose a smaller TP; use pipeline parallel or replicas for the other GPUs.",
+        links=("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",),
+        workload=widths_align,
     ),
     Rule(
         code="GPU-005",

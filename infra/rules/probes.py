@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Container, Fact, Probe, Workload, known
+from interlock.infra.facts import Bundle, Container, Fact, Pod, Probe, Role, Workload, known
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading import engine_containers, where
 from interlock.infra.rules.rule import Hit, Rule, Settings
@@ -73,6 +73,59 @@ def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> It
         )
 
 
+_PROBED = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "LeaderWorkerSet", "Rollout")
+
+
+def some_probe(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-008: an engine that serves has probes."""
+    if "probes" in workload.operator_adds or workload.origin.kind not in _PROBED or workload.ray is not None:
+        return
+    for pod, container in engine_containers(workload):
+        if pod.role in ("", "leader") and not container.probes and not _beside(pod):
+            text = "the engine's container has no probe: it gets traffic while it loads, and a hung engine keeps it"
+            remedy = "add startupProbe, readinessProbe and livenessProbe on /health"
+            yield Hit(where(workload, "probes"), text, remedy)
+
+
+def _beside(pod: Pod) -> bool:
+    """A sidecar that carries the probes for the engine (a routing proxy)."""
+    return any(container.role is Role.SIDECAR and container.probes for container in pod.containers)
+
+
+def readiness(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-009: an engine gets traffic when it is ready for it."""
+    if "probes" in workload.operator_adds or workload.origin.kind not in _PROBED:
+        return
+    for pod, container in engine_containers(workload):
+        started = container.probes.get("startup")
+        if container.probes and "readiness" not in container.probes and not started and pod.role in ("", "leader") and not _beside(pod):
+            text = "probes, but none for readiness: the Service sends requests to a pod that still loads its model"
+            yield Hit(where(workload, "probes"), text, "add a readinessProbe on /health")
+
+
+def absurd_delay(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-014: a probe begins before the service is given up."""
+    for _, container in engine_containers(workload):
+        for probe in container.probes.values():
+            delay = probe.initial_delay
+            if delay.known and delay.get() >= float(settings["most_seconds"]):
+                text = f"the {probe.kind} probe begins after {delay.get():g} s: until then nothing is seen, ready or dead"
+                remedy = "use a startupProbe with many tries instead of a long delay"
+                yield Hit(delay.path or probe.path, text, remedy, f"{delay.get():g}")
+
+
+def liveness_patience(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-015: the liveness probe does not kill a busy engine."""
+    for _, container in engine_containers(workload):
+        probe = container.probes.get("liveness")
+        if probe is None or not probe.failure_threshold.default(3).known or not probe.period.default(10).known:
+            continue
+        window = probe.failure_threshold.default(3).get() * probe.period.default(10).get()
+        if window < float(settings["least_seconds"]):
+            text = f"the engine is killed after {window:g} s without an answer; a long prefill or a compile can keep it busy for longer"
+            yield Hit(probe.path, text, "raise failureThreshold or periodSeconds to at least 60 s in all", f"{window:g}")
+
+
 RULES = (
     Rule(
         code="ROLL-001",
@@ -85,5 +138,47 @@ RULES = (
         links=("https://kubernetes.io/docs/tasks/configure-pod-container/configure-liveness-readiness-startup-probes/",),
         workload=startup_budget,
         settings={"least_seconds": 120, "base_seconds": 100, "bytes_per_second": 75e6, "cap_seconds": 300},
+    ),
+    Rule(
+        code="ROLL-008",
+        severity=Severity.WARNING,
+        demand="An engine that serves has probes.",
+        reason="Without readiness every rollout sends requests to an engine that still loads; without liveness a hung one stays.",
+        source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'",
+        remedy="Add startup, readiness and liveness probes on /health.",
+        fault="probe-none",
+        links=("https://kubernetes.io/docs/tasks/configure-pod-container/configure-liveness-readiness-startup-probes/",),
+        workload=some_probe,
+    ),
+    Rule(
+        code="ROLL-009",
+        severity=Severity.WARNING,
+        demand="An engine gets traffic only when it is ready for it.",
+        reason="A running container counts as ready at once; loading takes minutes.",
+        source="Kubernetes documentation, 'Pod Lifecycle' (container probes)",
+        remedy="Add a readinessProbe.",
+        links=("https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-probes",),
+        workload=readiness,
+    ),
+    Rule(
+        code="ROLL-014",
+        severity=Severity.WARNING,
+        demand="A probe begins within a reasonable time.",
+        reason="A long initial delay is always waited in full, also when the engine is ready or dead after a minute.",
+        source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes' (startup probes)",
+        remedy="Use a startupProbe.",
+        fault="probe-absurd-delay",
+        workload=absurd_delay,
+        settings={"most_seconds": 1200},
+    ),
+    Rule(
+        code="ROLL-015",
+        severity=Severity.INFO,
+        demand="The liveness probe does not kill a busy engine.",
+        reason="/health shares the event loop with the API; a restart loses every running request and minutes of loading.",
+        source="vllm/entrypoints/openai/api_server.py; Kubernetes documentation, 'Pod Lifecycle'",
+        remedy="Give it at least a minute.",
+        workload=liveness_patience,
+        settings={"least_seconds": 30},
     ),
 )

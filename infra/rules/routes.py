@@ -51,11 +51,17 @@ def limits(route: Route) -> Iterator[tuple[str, float, str, str]]:
     measures = str(controller.get("measures", "answer"))
     if route.read_timeout.known:
         yield "the timeout", route.read_timeout.get(), measures, path
-    elif route.read_timeout.absent and controller:
+    elif route.read_timeout.absent and controller and not _stated_otherwise(route):
         yield f"no timeout is stated, and the default of {route.controller.get()}", float(controller["seconds"]), measures, path
     for name, fact, kind in (("one attempt", route.per_try_timeout, "answer"), ("the idle timeout", route.idle_timeout, "silence")):
         if fact.known:
             yield name, fact.get(), kind, fact.path or path
+
+
+def _stated_otherwise(route: Route) -> bool:
+    """Both nginx controllers answer to the class nginx, and a snippet can set anything."""
+    near = route.controller.value in ("nginx", "nginx-inc")
+    return near and any(name.endswith(("/proxy-read-timeout", "-snippet", "-snippets")) for name in route.annotations)
 
 
 def timeouts(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
@@ -89,20 +95,19 @@ def dead_annotations(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             problem, remedy = _dead(route, owner, name, value)
             if problem:
                 yield Hit(f'metadata.annotations["{name}"]', problem, remedy, value, origin=route.origin)
-    for service in bundle.services:
-        for name, value in service.origin.annotations.items():
-            owner = next((key for key, row in controllers().items() if row["timeout"] and name.startswith(row["prefix"])), None)
-            if owner not in (None, "azure", "kong", "haproxy", "openshift") and _TIMEOUT_WORDS.search(name):
-                text = f"{name} stands on a Service, where no controller reads it"
-                yield Hit(f'metadata.annotations["{name}"]', text, "move it to the Ingress", value, origin=service.origin)
+
+
+_READ_ON_SERVICES = ("appgw", "kong", "haproxy", "openshift", "traefik")
 
 
 def _dead(route: Route, owner: str, name: str, value: str) -> tuple[str, str]:
     row = controllers()[owner]
     class_name = str(route.controller.value) if route.controller.known else ""
-    if class_name in controllers() and class_name != owner and not {class_name, owner} <= {"nginx", "nginx-f5"}:
+    if class_name in controllers() and class_name != owner and not {class_name, owner} <= {"nginx", "nginx-inc"}:
         return f"{name} is read by {owner}, but this route belongs to {class_name}", f"use the timeout of {class_name}"
-    if route.kind not in ("", "Ingress", "Service", "Route", "HTTPProxy"):
+    if route.kind == "Service" and owner in _READ_ON_SERVICES:
+        return "", ""
+    if route.kind not in ("", "Ingress", "Route", "HTTPProxy"):
         return f"{name} stands on a {route.kind}, where no controller reads it", "state the timeout in the route's own field"
     key, known_keys = name.removeprefix(row["prefix"]), row["timeout"]
     if not known_keys:
@@ -127,7 +132,7 @@ def buffering(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for route in bundle.routes:
         if not leads_to_an_engine(route, bundle):
             continue
-        f5 = route.controller.known and route.controller.get() == "nginx-f5"
+        f5 = route.controller.known and route.controller.get() == "nginx-inc"
         stated = next(((k, v) for k, v in route.annotations.items() if k.endswith("/proxy-buffering")), None)
         if stated and stated[1].lower() in ("on", "true"):
             text = f"{stated[0]}: {stated[1]} holds tokens back until a buffer is full"

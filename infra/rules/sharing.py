@@ -91,7 +91,8 @@ def one_share(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
                 f"{count} shares of {units.resource} are asked for, but shares do not add up: they may be of one card or of {count} cards"
             )
             remedy = f"ask for 1 share, or put the server on a pool with whole cards and ask for {count}"
-            yield Hit(units.count.path or where(workload, "gpus"), text, remedy, str(count))
+            level = Severity.ERROR if workload.origin.ours else Severity.INFO
+            yield Hit(units.count.path or where(workload, "gpus"), text, remedy, str(count), severity=level)
 
 
 def layout_exists(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
@@ -137,8 +138,9 @@ def size_for_a_share(workload: Workload, bundle: Bundle, settings: Settings) -> 
     most, advised = float(settings["most_billions"]), float(settings["advised_billions"])
     path, name = where(workload, "model", workload.engine.model), str(workload.engine.model.value or "")
     if params > most:
+        level = Severity.ERROR if workload.origin.ours else Severity.WARNING
         text = f"a model of {params:g}B parameters on a share of a card ({how}); above {most:g}B each engine needs a whole one"
-        yield Hit(path, text, "put it on a pool with whole cards, or on a MIG profile that holds it", name, severity=Severity.ERROR)
+        yield Hit(path, text, "put it on a pool with whole cards, or on a MIG profile that holds it", name, severity=level)
     elif params > advised:
         text = f"a model of {params:g}B parameters on a share of a card ({how}); above {advised:g}B its neighbours wait for its prefills"
         yield Hit(path, text, "measure the latency with all neighbours busy, or give it a whole card", name)
