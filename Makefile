@@ -3,7 +3,7 @@ SHELL := /bin/bash
 STACK ?= dev
 RUN := uv run --no-sync python -m
 
-.PHONY: help up down doctor test fast lint fmt bench diff sync
+.PHONY: golden help up down doctor test fast lint fmt bench diff sync
 
 help: ## Show these commands
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -31,6 +31,9 @@ fmt: sync ## Format and sort imports
 
 bench: sync ## Measure: plan, preview at 10 and 100 servers, control plane start, warm `make up`
 	@$(RUN) tools.bench
+
+golden: sync ## Write what is generated and reviewed: rendered stacks, config reference, schemas, findings
+	@$(RUN) tools.golden --write && $(RUN) tools.config_reference && $(RUN) tools.schemas
 
 diff: sync ## Show how the rendered stacks differ from the last commit
 	@$(RUN) tools.golden --diff
