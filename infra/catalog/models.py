@@ -91,6 +91,23 @@ def entry(name: str) -> Entry | None:
     return None
 
 
+# Words beside a name that say how a variant is stored.
+_WORDS: tuple[tuple[str, str], ...] = (
+    (r"\b(bnb|bitsandbytes)\b", "bitsandbytes"),
+    (r"\bnvfp4\b", "nvfp4"),
+    (r"\bfp8\b", "fp8"),
+    (r"\bawq\b", "awq"),
+    (r"\b(gptq|autoround|auto-round)\b", "gptq"),
+    (r"\b(4-?bit|int4)\b", "w4a16"),
+)
+
+
+def _stored_words(name: str) -> str | None:
+    """How the text beside a name says the weights are stored, or None."""
+    beside = name.lower().split(" ", 1)[1] if " " in name.strip() else ""
+    return next((words for pattern, words in _WORDS if re.search(pattern, beside)), None)
+
+
 def _plain(name: str) -> str:
     text = re.sub(r"\(.*?\)|\+.*$", " ", name).strip().split(" ")[0]
     return text.rsplit("/", 1)[-1].lower().removeprefix("meta-")
@@ -111,7 +128,7 @@ def find(name: str) -> Entry | None:
     exact = entry(name)
     if exact is not None:
         return exact
-    plain, stored = _plain(name), None
+    plain, stored = _plain(name), _stored_words(name)
     for _ in range(3):
         known = _by_plain_name().get(plain)
         if known is None:

@@ -17,6 +17,12 @@ _FUSED_COPIES = (1.0, 1.5, 2.0)
 _ENCODER_GIB = (0.6, 1.6, 2.4)
 
 
+# Elements a chunked scan keeps per value (projections, convolution, gates in float32, chunk states).
+_SCAN_COPIES = 16
+# Tokens of all data-parallel engines meet in the experts, in chunks of at most so many (VLLM_FUSED_MOE_CHUNK_SIZE).
+_EXPERT_CHUNK = 32_768
+
+
 def forward_bytes_per_token(facts: ModelFacts, tp: int) -> tuple[float, float, float]:
     """(low, likely, high) bytes per batched token: gate, up and their product, and three to four copies of the residual.
 
@@ -39,12 +45,24 @@ def forward_bytes_per_token(facts: ModelFacts, tp: int) -> tuple[float, float, f
 def _mixer_elements(facts: ModelFacts, tp: int) -> float:
     """Elements per token of the widest attention layer: queries, keys and values (latent attention decompresses them)."""
     config = facts.text
-    latent = integer(config, "kv_lora_rank")
     heads = facts.attention_heads / tp
-    if latent:
+    if integer(config, "kv_lora_rank") and not facts.hybrid:
         return 3 * heads * (integer(config, "qk_nope_head_dim") + integer(config, "qk_rope_head_dim"))
-    values = integer(config, "linear_num_value_heads") * integer(config, "linear_value_head_dim")
-    return max(6 * values / tp, 3 * heads * facts.head_dim)
+    state = next((layer.state for layer in facts.kv_layers if layer.state), None)
+    scan = _SCAN_COPIES * state.heads * state.head_dim / tp if state is not None else 0.0
+    return max(scan, 3 * heads * facts.head_dim)
+
+
+def _exchange_gib(found: Resolved, facts: ModelFacts) -> float:
+    """What expert parallelism over data-parallel engines adds: every engine's tokens are gathered, computed and scattered."""
+    request = found.request
+    if request.dp == 1 or not request.expert_parallel or not facts.experts:
+        return 0.0
+    tokens = found.batched_tokens * request.dp
+    gathered = 2 * tokens * 2 * facts.hidden_size
+    top, width = facts.experts_per_token, facts.expert_size
+    chunk = min(tokens, _EXPERT_CHUNK) * 2 * top * (max(2 * width, facts.hidden_size) + width)
+    return (gathered + chunk) / GIB
 
 
 def activation(found: Resolved) -> tuple[Estimate, str]:
@@ -53,12 +71,15 @@ def activation(found: Resolved) -> tuple[Estimate, str]:
     if facts is None:
         return Estimate(low=0.3, likely=1.5, high=8.0), "model unknown: range of all logs"
     low, likely, high = (found.batched_tokens * size / GIB for size in forward_bytes_per_token(facts, found.request.tp))
-    forward = (low, likely + 0.03, high + 0.1)
+    exchange = _exchange_gib(found, facts)
+    forward = (low + 0.6 * exchange, likely + 0.03 + exchange, high + 0.1 + 1.5 * exchange)
     # Only the last pipeline stage samples, and only up to one row per batched token.
     rows = 0 if facts.pooling else min(found.sequences, found.batched_tokens)
     logits = rows * facts.vocab_size * 4 / GIB
     copies = _FUSED_COPIES if switch("triton_sampler", found.version) and not found.v0 else _SORTED_COPIES
-    sampler = tuple(copy * logits for copy in copies)
+    # Fewer sequences may be set than the default that is taken when none are stated.
+    least = 1.0 if found.request.max_num_seqs else 0.8
+    sampler = (copies[0] * logits * least, copies[1] * logits, copies[2] * logits)
     encoder = _ENCODER_GIB if facts.multimodal and not found.request.language_model_only else (0.0, 0.0, 0.0)
     parts = {"forward": forward, "sampler": sampler, "encoder": encoder}
     likely_part = max(parts, key=lambda name: parts[name][1])

@@ -40,6 +40,7 @@ _FLAGS: Mapping[str, tuple[str, ...]] = {
 }
 _TEXTS = ("model", "gpu", "dtype", "quantization", "kv_cache_dtype", "vllm_version", "mig_profile")
 _LARGEST_BLOCK = 256
+_SHORT = 2048
 _LAST_V0 = "0.7.3"
 
 
@@ -181,7 +182,18 @@ def answer_of(case: Mapping[str, Any]) -> dict[str, Any]:
     if request is None:
         return {"id": identity, "verdict": Verdict.UNSURE.value, "reasons": ["the case cannot be read"], "unknown": list(strange)}
     result = size(request)
+    if request.max_model_len is None and result.verdict is Verdict.DOES_NOT_FIT:
+        result = _length_not_stated(request, result)
     return {"id": identity, **fields_of(result), "unknown": [*strange, *result.unknown]}
+
+
+def _length_not_stated(request: SizingRequest, result: SizingResult) -> SizingResult:
+    """In a case, a missing length is one that nobody wrote down: a shorter one may have been used."""
+    shorter = size(request.model_copy(update={"max_model_len": min(_SHORT, result.max_model_len or _SHORT)}))
+    if shorter.verdict is Verdict.DOES_NOT_FIT:
+        return result
+    reason = f"max_model_len is not stated: at the model's own {result.max_model_len} it does not fit ({result.reasons[0]}), shorter it may"
+    return result.model_copy(update={"verdict": Verdict.UNSURE, "reasons": (reason,)})
 
 
 def fields_of(result: SizingResult) -> dict[str, Any]:

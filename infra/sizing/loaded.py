@@ -1,5 +1,6 @@
 """Weights after loading, with their uncertainty, and the extras that share the weights' place: drafts and adapters."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from interlock.infra.sizing.defaults import Resolved
@@ -7,7 +8,7 @@ from interlock.infra.sizing.drafts import draft_bytes
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.ledger import Shard
 from interlock.infra.sizing.quantization import Scheme
-from interlock.infra.sizing.reading import round_up
+from interlock.infra.sizing.reading import integer, round_up
 from interlock.infra.sizing.result import Estimate
 from interlock.infra.sizing.traits import known
 from interlock.infra.sizing.weights import RankWeights, rank_weights, stage_layers, worst_stage
@@ -26,27 +27,42 @@ class Loaded:
     formula: str
 
 
+# Relative uncertainty (down, up) of derived weights by storage: what the logs with a known checkpoint leave over.
+_SPREAD: Mapping[Scheme | None, tuple[float, float]] = {
+    None: (0.003, 0.008),
+    Scheme.FP8_BLOCK: (0.006, 0.015),
+    Scheme.FP8_TENSOR: (0.006, 0.015),
+    Scheme.FP8_CHANNEL: (0.006, 0.02),
+    Scheme.FP8_ONLINE: (0.006, 0.02),
+    Scheme.INT8_CHANNEL: (0.006, 0.015),
+    Scheme.AWQ: (0.015, 0.03),
+    Scheme.GPTQ: (0.03, 0.05),
+    Scheme.INT4_PACKED: (0.02, 0.04),
+    Scheme.MXFP4: (0.015, 0.035),
+    Scheme.NVFP4: (0.03, 0.07),
+    Scheme.BNB4: (0.05, 0.15),
+    Scheme.BNB8: (0.05, 0.1),
+}
+_LLAMA_LIKE = ("llama", "mistral", "mixtral")
+
+
 def _spread(facts: ModelFacts) -> tuple[float, float]:
-    """Relative uncertainty (down, up) of derived weights."""
+    """Relative uncertainty (down, up) of derived weights; wider for families that have no line in the table."""
     if facts.checkpoint_bytes:
-        return 0.005, 0.01
-    down, up = (0.01, 0.015) if known(facts.model_type) or facts.model_type in ("llama", "mistral", "mixtral") else (0.05, 0.08)
-    if facts.quantization is not None:
-        loose = facts.quantization.scheme in (Scheme.UNKNOWN, Scheme.NVFP4, Scheme.BNB4, Scheme.GPTQ, Scheme.AWQ, Scheme.INT4_PACKED)
-        down, up = (down + 0.03, up + 0.06) if loose else (down + 0.005, up + 0.02)
-    if facts.multimodal:
-        down, up = down + 0.005, up + 0.01
-    return down, up
+        return 0.015, 0.02
+    down, up = _SPREAD.get(facts.quantization.scheme if facts.quantization else None, (0.05, 0.1))
+    if not known(facts.model_type) and facts.model_type not in _LLAMA_LIKE:
+        down, up = down + 0.03, up + 0.05
+    return (down + 0.005, up + 0.01) if facts.multimodal else (down, up)
 
 
 def _from_checkpoint(facts: ModelFacts, shard: Shard, derived: RankWeights) -> int:
-    """A known checkpoint size shared out as the derived tensors are."""
-    whole = rank_weights(facts, Shard(version=shard.version)).param_bytes
-    return (
-        int((facts.checkpoint_bytes or 0) * derived.param_bytes / whole)
-        if whole
-        else (facts.checkpoint_bytes or 0) // (shard.tp * shard.pp)
-    )
+    """A known checkpoint size shared out as the derived tensors are; modules for multi-token prediction stay on disk."""
+    one = Shard(version=shard.version)
+    whole, stored = rank_weights(facts, one).param_bytes, facts.checkpoint_bytes or 0
+    predicts = integer(facts.text, "num_nextn_predict_layers", "mtp_num_hidden_layers")
+    unused = draft_bytes(facts, "mtp", None, one, facts.dtype_bytes) if predicts else 0
+    return int(stored * derived.param_bytes / (whole + unused)) if whole else stored // (shard.tp * shard.pp)
 
 
 def adapters_bytes(found: Resolved) -> int:

@@ -9,6 +9,9 @@ from interlock.infra.sizing import facts as facts_module
 from interlock.infra.sizing import quantization as quant
 from interlock.infra.sizing.facts import ModelFacts
 
+# Words that say less about the storage than the name of the repository does.
+_VAGUE = ("fp8", "awq", "gptq", "nvfp4", "int4")
+
 
 @lru_cache(maxsize=512)
 def _named(name: str, stated: str | None) -> ModelFacts | None:
@@ -16,11 +19,10 @@ def _named(name: str, stated: str | None) -> ModelFacts | None:
     if found is None:
         return None
     base = facts_module.from_config(found.config, name, source=found.source)
-    words = found.quantization or stated
-    if base.quantization is None and words:
-        base = base.with_quantization(quant.stated(words))
-    elif found.quantization:
-        base = base.with_quantization(quant.stated(found.quantization))
+    words = stated if stated and (not found.quantization or stated.lower() not in _VAGUE) else found.quantization
+    told = quant.stated(words) if words else None
+    if told and (base.quantization is None or found.quantization or told.bits != base.quantization.bits):
+        base = base.with_quantization(told)
     return ModelFacts(name, base.config, base.quantization, found.checkpoint_bytes, source=found.source)
 
 

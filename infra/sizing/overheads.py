@@ -37,9 +37,13 @@ def non_torch(found: Resolved) -> tuple[Estimate, str]:
     tp, pp = found.request.tp, found.request.pp
     state = sampler_state_bytes(found) / GIB
     base = (0.1, 0.2, 0.5) if found.version >= (0, 20, 0) else (0.02, 0.1, 0.3)
+    linked = found.gpu is None or found.gpu.nvlink
     if tp > 1:
-        group = (0.35, 0.55, 1.4) if tp == 2 else (0.6, 1.2, 2.2)
+        group = (0.3, 0.5, 1.4) if tp == 2 else (0.5, 1.2, 2.2) if linked else (0.1, 0.7, 1.8)
         base = tuple(a + b for a, b in zip(base, group, strict=True))  # type: ignore[assignment]
+    if found.request.dp > 1 and found.request.expert_parallel:
+        others = found.request.dp - 1
+        base = (base[0], base[1] + 0.15 * others, base[2] + 0.5 * others)
     if pp > 1:
         base = (base[0] + 0.05, base[1] + 0.2, base[2] + 0.6)
     low, likely, high = (figure + state for figure in base)
