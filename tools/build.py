@@ -88,7 +88,8 @@ def build(family: Family, title: str) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     commands = [[sys.executable, "prepare.py", family.version]] if (work / "prepare.py").exists() else []
     flags = ["-mod=readonly", "-buildvcs=false", "-trimpath", "-tags", ",".join(family.tags), "-ldflags", family.ldflags]
-    commands += [["go", "build", *flags, "-o", str(staging / name), package] for name, package in family.binaries.items()]
+    compiler = ["env", "CGO_ENABLED=1"] if family.cgo else []
+    commands += [[*compiler, "go", "build", *flags, "-o", str(staging / name), package] for name, package in family.binaries.items()]
     started = time.monotonic()
     say(f"{title}: building {', '.join(family.binaries)}; about {family.minutes:g} min on two cores when nothing is cached")
     with log.open("w") as output:

@@ -27,7 +27,7 @@ NEEDS_TOOLS = ("cluster", "engine", "gpu")
 def build_tools() -> list[str]:
     """Builds what the cluster tier needs; returns what failed, so that the other tiers still run."""
     try:
-        build.ensure(families.select([], ["test"]))
+        build.ensure(families.select([], ["test", "mig"]))
     except ToolError as error:
         say(f"error: {error}")
         return ["build"]

@@ -40,7 +40,7 @@ class Family:
 
     ``minutes`` is what a cold build took on two cores. ``scripts`` are files of the module's folder that go beside the programs, but
     not on PATH. ``comes_with`` names a family that brings this one when it is installed.
-    ``debian`` are packages that the programs need at run time.
+    ``debian`` are packages that the programs need at run time. ``cgo``: it is built with a C compiler.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Family:
     scripts: tuple[str, ...] = ()
     comes_with: str = ""
     debian: tuple[str, ...] = ()
+    cgo: bool = False
 
     @property
     def ldflags(self) -> str:
@@ -93,6 +94,7 @@ def read_table(path: Path = TABLE) -> tuple[dict[str, Family], dict[str, list[st
             scripts=tuple(row.get("scripts", ())),
             comes_with=row.get("comes_with", ""),
             debian=tuple(row.get("debian", ())),
+            cgo=row.get("cgo", False),
         )
     return families, table["sets"]
 
