@@ -62,10 +62,12 @@ class Judge:
         self._settings = Settings()
         self._documents: dict[str, Document] = {}
         self._reported: set[Key] = set()
+        self._judged: tuple[Finding, ...] | None = None
 
     def resource(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
         """Judges one resource alone, before it is made."""
         self._settings = Settings.read(args.get_config() or {})
+        self._judged = None
         seen = document(args.resource_type, args.props, args.urn)
         if seen is None:
             return
@@ -85,12 +87,14 @@ class Judge:
         for finding in self._at(Level.ADVISORY, self._whole(args)):
             report(finding.text(), finding.subject.file)
 
-    def _whole(self, args: StackValidationArgs) -> Iterable[Finding]:
-        # What was asked for says more than what came back: the API server fills in defaults and a status.
-        seen = [self._documents.get(each.urn) or document(each.resource_type, each.props, each.urn) for each in args.resources]
-        return self._findings([each for each in seen if each], closed=True)
+    def _whole(self, args: StackValidationArgs) -> tuple[Finding, ...]:
+        if self._judged is None:
+            # What was asked for says more than what came back: the API server fills in defaults and a status.
+            seen = [self._documents.get(each.urn) or document(each.resource_type, each.props, each.urn) for each in args.resources]
+            self._judged = self._findings([each for each in seen if each], closed=True)
+        return self._judged
 
-    def _findings(self, documents: Sequence[Document], *, closed: bool) -> Iterable[Finding]:
+    def _findings(self, documents: Sequence[Document], *, closed: bool) -> tuple[Finding, ...]:
         bundle = recognise(documents, closed=closed, parse=_parse)
         return judge(bundle, self._settings.thresholds, self._settings.waivers, self._today())
 

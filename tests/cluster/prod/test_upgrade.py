@@ -1,0 +1,92 @@
+"""What serves is replaced neither by a renamed component nor by a new version of this program."""
+
+import subprocess
+import tarfile
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.cluster.testing import LocalCluster
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = """
+import pulumi
+import pulumi_kubernetes as k8s
+from interlock.cli.stackfile import read_stack
+from interlock.components.server import InferenceServer
+from interlock.components.workspace import Workspace
+from interlock.infra.manifests.bundle import server_bundle
+from interlock.infra.manifests.servers import server_objects
+from interlock.infra.manifests.workspace import workspace_objects
+from interlock.infra.plan.plan import plan
+from interlock.stacks.settings import kubeconfig_path
+
+read = read_stack(pulumi.get_stack(), None)
+made = plan(read.config, read.stack)
+on = k8s.Provider("cluster", kubeconfig=kubeconfig_path(read.config), context="interlock-" + read.config.target.local)
+workspace = Workspace("workspace", {"spec": workspace_objects(read.config, read.stack)}, pulumi.ResourceOptions(provider=on))
+server = made.servers[0]
+options = pulumi.ResourceOptions(provider=on, depends_on=[workspace]ALIASES)
+InferenceServer("NAME", {"spec": server_bundle(server, server_objects(made, server, {}))}, options)
+"""
+CONFIG: dict[str, Any] = {
+    "scope": "serving",
+    "pools": [{"name": "l4", "gpu": "l4", "nodes": 3, "gpus_per_node": 1, "cpu": "16", "memory": "64Gi"}],
+    "servers": [{"name": "chat", "model": {"id": "Qwen/Qwen2.5-0.5B-Instruct"}, "pool": "l4", "engine": {"max_model_len": 4096}}],
+}
+
+
+def uids(cluster: LocalCluster, namespace: str) -> Mapping[str, str]:
+    kinds = "deployments,services,configmaps,pods"
+    found = cluster.get(kinds, "-n", namespace)["items"]
+    return {f"{each['kind']}/{each['metadata']['name']}": each["metadata"]["uid"] for each in found}
+
+
+def replaced(outcome: Any) -> list[str]:
+    return [step for step, operation in outcome.steps.items() if operation not in ("same", "update")]
+
+
+def test_a_renamed_component_with_an_alias_replaces_nothing(make_stack: Any, prod_cluster: LocalCluster) -> None:
+    stack = make_stack({**CONFIG, "namespace": "renamed"}, "renamed")
+    main = stack.project.folder / "__main__.py"
+    main.write_text(PROGRAM.replace("NAME", "first").replace("ALIASES", ""), "utf-8")
+    assert stack.project.up().code == 0
+    before = uids(prod_cluster, "renamed")
+    main.write_text(PROGRAM.replace("NAME", "second").replace("ALIASES", ', aliases=[pulumi.Alias(name="first")]'), "utf-8")
+    outcome = stack.project.up()
+    assert outcome.code == 0, outcome.text
+    assert replaced(outcome) == []
+    assert uids(prod_cluster, "renamed") == before
+    assert stack.project.destroy().code == 0
+
+
+def previous_commit(folder: Path) -> Path:
+    """The program of the commit before the last, unpacked into ``folder``."""
+    done = subprocess.run(["git", "archive", "HEAD~1"], cwd=ROOT, capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no previous commit to upgrade from: {done.stderr.decode().strip()}")
+    with tarfile.open(fileobj=BytesIO(done.stdout)) as packed:
+        packed.extractall(folder, filter="data")
+    return folder
+
+
+def test_an_upgrade_from_the_previous_commit_replaces_nothing_that_serves(
+    make_stack: Any, prod_cluster: LocalCluster, tmp_path: Path
+) -> None:
+    old = previous_commit(tmp_path / "old")
+    stack = make_stack({**CONFIG, "namespace": "upgraded"}, "upgraded")
+    # Ahead of the installed package: the old program runs with the old package.
+    stack.project.environment["PYTHONPATH"] = str(old)
+    first = stack.project.up()
+    assert first.code == 0, first.text
+    before = uids(prod_cluster, "upgraded")
+    del stack.project.environment["PYTHONPATH"]
+    outcome = stack.project.up()
+    assert outcome.code == 0, outcome.text
+    assert [step for step in replaced(outcome) if "ConfigMap" not in step] == []
+    kept = {key: uid for key, uid in uids(prod_cluster, "upgraded").items() if key.startswith(("Deployment/", "Service/"))}
+    assert kept == {key: uid for key, uid in before.items() if key.startswith(("Deployment/", "Service/"))}
+    assert stack.project.destroy().code == 0
