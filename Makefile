@@ -1,6 +1,7 @@
 # The daily commands. `make up` and `make test` need Python 3.11, uv, Go (for what is not on PATH), openssl and make.
 SHELL := /bin/bash
-STACK ?= dev
+STACK ?=
+NODE ?=
 RUN := uv run --no-sync python -m
 
 .PHONY: golden help up down doctor test fast lint fmt bench diff sync
@@ -8,8 +9,8 @@ RUN := uv run --no-sync python -m
 help: ## Show these commands
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
-up: sync ## Deploy a stack (STACK=dev) on a local control plane, from nothing
-	@$(RUN) tools.up --stack $(STACK)
+up: sync ## Deploy a stack (STACK=dev) on a local control plane, from nothing; NODE=1 runs the real engine on a real node
+	@$(RUN) tools.up $(if $(STACK),--stack $(STACK)) $(if $(NODE),--real-node)
 
 down: sync ## Stop the local control plane and remove all of it, also after a crash
 	@$(RUN) tools.up --down

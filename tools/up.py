@@ -1,6 +1,6 @@
 """`make up` and `make down`: a stack on the local control plane, from nothing, in one command.
 
-usage: python -m tools.up [--stack dev] [--name dev] [--down]
+usage: python -m tools.up [--stack dev] [--name dev] [--real-node] [--down]
 """
 
 import argparse
@@ -13,20 +13,32 @@ from tools import build, families, pulumi_env
 from tools.cluster import lifecycle, nodes
 from tools.cluster.state import Cluster
 from tools.common import ROOT, ToolError, run_main, say
+from tools.node import needs
+from tools.node import stack as real
 
 
-def up(stack: str, name: str) -> None:
+def up(stack: str, name: str, real_node: bool = False) -> None:
     """Builds, starts, deploys and says what came of it. Every step says how long it took and does nothing when it is done already."""
     started = time.monotonic()
+    if real_node:
+        needs.require()
     bin_folder = build.ensure(families.select([], ["up"]))
     step(started, f"tools ready: {bin_folder}")
     cluster, fresh = lifecycle.up(name, bin_folder)
     step(started, f"control plane {name} {'started' if fresh else 'runs already'}: {cluster.server}")
     environment = os.environ | pulumi_env.variables(cluster, bin_folder)
-    simulate_pools(cluster, stack, started)
+    if real_node:
+        node, joined = real.join(cluster, stack)
+        step(started, f"real node {node.name} {'joined' if joined else 'is there already'}: {node.units} nvidia.com/gpu")
+    else:
+        simulate_pools(cluster, stack, started)
     deploy(stack, environment)
     step(started, f"stack {stack} is deployed")
-    describe(cluster, stack, environment)
+    if real_node:
+        got = real.ask(cluster, stack)
+        step(started, f"{got.url} ({got.model}) answered in {got.seconds} s: {got.text}")
+    else:
+        describe(cluster, stack, environment)
 
 
 def step(started: float, message: str) -> None:
@@ -80,7 +92,8 @@ Pods run on simulated nodes: they are scheduled and become Ready, but nothing ru
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.up", description="A stack on the local control plane.")
-    parser.add_argument("--stack", default="dev", help="which stack (dev)")
+    parser.add_argument("--stack", help="which stack (dev; node with --real-node)")
+    parser.add_argument("--real-node", action="store_true", help="on one real node of this machine instead of simulated ones (root, Linux)")
     parser.add_argument("--name", default="dev", help="which local cluster (dev)")
     parser.add_argument("--down", action="store_true", help="remove the cluster and its stacks instead")
     options = parser.parse_args(arguments)
@@ -88,7 +101,7 @@ def main(arguments: list[str]) -> int:
         removed = lifecycle.down(options.name)
         say(f"removed {', '.join(removed)}" if removed else "there was nothing to remove")
     else:
-        up(options.stack, options.name)
+        up(options.stack or (real.STACK if options.real_node else "dev"), options.name, options.real_node)
     return 0
 
 

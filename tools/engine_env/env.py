@@ -61,12 +61,16 @@ def site_packages(folder: Path) -> Path:
     return next((folder / "lib").glob("python3.*")) / "site-packages"
 
 
+def models(folder: Path) -> Path:
+    """Where the tiny models of this generator lie, each in a folder named by its family."""
+    return folder / f"models-{hashlib.sha256(GENERATOR.read_bytes()).hexdigest()[:12]}"
+
+
 def model(folder: Path, family: str) -> Path:
     """A tiny model of ``family`` (see make_model.py), written once per version of its generator."""
-    key = hashlib.sha256(GENERATOR.read_bytes()).hexdigest()[:12]
-    out = folder / "models" / f"{family}-{key}"
+    out = models(folder) / family
     if not out.exists():
-        part = out.with_name(f".{out.name}.{os.getpid()}")
+        part = out.with_name(f".{family}.{os.getpid()}")
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         _run([str(python_of(folder)), str(GENERATOR), family, str(part)], f"the tiny model {family} was not written")

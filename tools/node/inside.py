@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tools.node import cgroups, configs
 from tools.node.needs import COVERED
-from tools.node.settings import Node, load
+from tools.node.settings import MODELS, Node, load
 
 DEVICE_PLUGINS = Path("/var/lib/kubelet/device-plugins")
 PATIENCE_SECONDS = 90.0
@@ -45,11 +45,10 @@ def mount(node: Node) -> None:
     _mount("--make-rshared", "/")
     for folder in COVERED:
         _mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", str(folder))
-    for name in ("containerd", "kubelet"):
-        node.at(name).mkdir(exist_ok=True)
-        target = Path("/var/lib", name)
-        target.mkdir()
-        _mount("--bind", str(node.at(name)), str(target))
+    node.at("kubelet").mkdir()
+    for source, target in ((node.at("containerd"), "/var/lib/containerd"), (node.at("kubelet"), "/var/lib/kubelet"), (node.models, MODELS)):
+        Path(target).mkdir(parents=True)
+        _mount("--bind", str(source), target)
 
 
 def programs(node: Node) -> list[tuple[str, list[str], Callable[[], bool]]]:

@@ -43,9 +43,22 @@ def up(cluster: Cluster, name: str, *, cards: int, slices: int, labels: Sequence
         say(f"removed what an earlier node left: {', '.join(left)}")
     bin_folder = build.ensure(families.select([], ["node"]))
     images = store.ensure(bin_folder)
+    engine = env.ensure()
+    env.model(engine, "dense")
     env.require_disk(home(), NEEDED_BYTES, "the node's files")
     folder = folder_of(cluster)
-    node = Node(name, cluster.address, str(folder), str(bin_folder), cgroup_of(cluster), cards, slices, tuple(labels), tuple(taints))
+    node = Node(
+        name=name,
+        address=cluster.address,
+        folder=str(folder),
+        bin_folder=str(bin_folder),
+        models=str(env.models(engine)),
+        cgroup=cgroup_of(cluster),
+        cards=cards,
+        slices=slices,
+        labels=tuple(labels),
+        taints=tuple(taints),
+    )
     try:
         _start(cluster, node, images)
     except BaseException as error:

@@ -12,7 +12,8 @@ PROCESS = "node"
 """Under this name the node's first process stands in the cluster's state."""
 POD_SUBNET = "10.245.0.0/24"
 """Not of the cluster's pod range: those addresses are local in its namespace, so that simulated pods can be reached."""
-POD_GATEWAY = "10.245.0.1"
+MODELS = "/var/lib/interlock/models"
+"""Where pods of the node find the tiny models, each in a folder named by its family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Node:
     address: str
     folder: str
     bin_folder: str
+    models: str
     cgroup: str
     cards: int = 1
     slices: int = 1
