@@ -40,40 +40,49 @@ def ensure() -> Path:
     """
     if shutil.which("uv") is None:
         raise ToolError("no uv on PATH: the engine environment is installed by it; see https://docs.astral.sh/uv")
-    python = interpreter()
-    folder = home() / "engine" / _fingerprint(python)
-    if (folder / "complete.json").exists():
-        return folder
+    at = folder()
+    if whole(at):
+        return at
     with locked(home() / "engine" / ".lock", "waiting for another build of the engine environment to end ..."):
-        if not (folder / "complete.json").exists():
+        if not whole(at):
             require_disk(home(), NEEDED_BYTES, "the engine environment and its download cache")
-            _build(folder, python)
-    return folder
+            _build(at, interpreter())
+    return at
 
 
-def python_of(folder: Path) -> Path:
+def folder() -> Path:
+    """Where the environment lies or will lie. Needs uv, to find the Python."""
+    return home() / "engine" / _fingerprint(interpreter())
+
+
+def whole(environment: Path) -> bool:
+    """Whether the environment in that folder is complete."""
+    return (environment / "complete.json").exists()
+
+
+def python_of(environment: Path) -> Path:
     """The environment's interpreter."""
-    return folder / "bin" / "python"
+    return environment / "bin" / "python"
 
 
-def site_packages(folder: Path) -> Path:
+def site_packages(environment: Path) -> Path:
     """Where the environment's packages lie."""
-    return next((folder / "lib").glob("python3.*")) / "site-packages"
+    return next((environment / "lib").glob("python3.*")) / "site-packages"
 
 
-def models(folder: Path) -> Path:
+def models(environment: Path) -> Path:
     """Where the tiny models of this generator lie, each in a folder named by its family."""
-    return folder / f"models-{hashlib.sha256(GENERATOR.read_bytes()).hexdigest()[:12]}"
+    return environment / f"models-{hashlib.sha256(GENERATOR.read_bytes()).hexdigest()[:12]}"
 
 
-def model(folder: Path, family: str) -> Path:
+def model(environment: Path, family: str) -> Path:
     """A tiny model of ``family`` (see make_model.py), written once per version of its generator."""
-    out = models(folder) / family
+    out = models(environment) / family
     if not out.exists():
         part = out.with_name(f".{family}.{os.getpid()}")
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        _run([str(python_of(folder)), str(GENERATOR), family, str(part)], f"the tiny model {family} was not written")
+        _run([str(python_of(environment)), str(GENERATOR), family, str(part)], f"the tiny model {family} was not written")
         part.rename(out) if not out.exists() else shutil.rmtree(part)
     return out
 
@@ -92,7 +101,7 @@ def interpreter() -> str:
 
 def require_disk(at: Path, needed: int, what: str) -> None:
     """Raises ToolError when fewer than ``needed`` bytes are free at ``at`` (or at its nearest existing parent)."""
-    existing = next(folder for folder in (at, *at.parents) if folder.exists())
+    existing = next(parent for parent in (at, *at.parents) if parent.exists())
     free = shutil.disk_usage(existing).free
     if free < needed:
         raise ToolError(
@@ -101,22 +110,22 @@ def require_disk(at: Path, needed: int, what: str) -> None:
         )
 
 
-def _build(folder: Path, python: str) -> None:
+def _build(environment: Path, python: str) -> None:
     started = time.monotonic()
-    say(f"engine environment {folder.name}: installing {_lines(LOCK)} packages; about 3 min when nothing is cached")
-    _run(["uv", "venv", "--quiet", "--allow-existing", "--python", python, str(folder)], "no virtual environment was made")
-    install = ["uv", "pip", "install", "--quiet", "--no-deps", "--python", str(python_of(folder)), "-r", str(LOCK)]
+    say(f"engine environment {environment.name}: installing {_lines(LOCK)} packages; about 3 min when nothing is cached")
+    _run(["uv", "venv", "--quiet", "--allow-existing", "--python", python, str(environment)], "no virtual environment was made")
+    install = ["uv", "pip", "install", "--quiet", "--no-deps", "--python", str(python_of(environment)), "-r", str(LOCK)]
     _run(install, "the engine environment was not installed")
-    site = site_packages(folder)
+    site = site_packages(environment)
     for unused in _expand(site, UNUSED):
         shutil.rmtree(unused) if unused.is_dir() and not unused.is_symlink() else unused.unlink()
     _name_the_engine(site)
     # Containers may not write bytecode: without it a start compiles for two minutes.
-    subprocess.run([str(python_of(folder)), "-m", "compileall", "-q", "-j", "2", str(site)], stdout=subprocess.DEVNULL, check=False)
-    spare = folder / ".complete.json"
+    subprocess.run([str(python_of(environment)), "-m", "compileall", "-q", "-j", "2", str(site)], stdout=subprocess.DEVNULL, check=False)
+    spare = environment / ".complete.json"
     spare.write_text(json.dumps({"seconds": round(time.monotonic() - started), "python": python}))
-    spare.replace(folder / "complete.json")
-    say(f"engine environment {folder.name}: done after {time.monotonic() - started:.0f} s")
+    spare.replace(environment / "complete.json")
+    say(f"engine environment {environment.name}: done after {time.monotonic() - started:.0f} s")
 
 
 def _name_the_engine(site: Path) -> None:

@@ -65,7 +65,7 @@ def _append_layer(out: IO[bytes], name: str, parts: tuple[Part, ...], owners: Ma
     start = out.tell()
     out.write(bytes(BLOCK))
     hashed = _Hashing(out)
-    with tarfile.open(fileobj=hashed, mode="w|", format=tarfile.GNU_FORMAT, bufsize=1 << 20) as layer:  # type: ignore[call-overload]
+    with tarfile.open(fileobj=hashed, mode="w|", format=tarfile.GNU_FORMAT, bufsize=1 << 20) as layer:
         for part in parts:
             for source, target in _walk(part):
                 _add(layer, source, target, owners)

@@ -21,14 +21,12 @@ def ensure(python: Path, user: tuple[str, int, int, str]) -> Path:
 
     Raises ToolError without debootstrap (code 2), or when Debian or the copied Python does not work (code 1).
     """
-    prefix = Path(_output([str(python), "-c", "import sys; print(sys.base_prefix)"]))
-    version = _output([str(python), "-c", "import platform; print(platform.python_version())"])
-    key = hashlib.sha256(repr((TABLE, str(prefix), version, user, PYTHON_DROP, CHECK)).encode()).hexdigest()[:12]
-    folder = home() / "images" / f"root-{key}"
-    if folder.exists():
-        return folder
+    at = folder(python, user)
+    if at.exists():
+        return at
+    prefix = _prefix(python)
     debian = _debian()
-    part = folder.with_name(f".{folder.name}.part")
+    part = at.with_name(f".{at.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     subprocess.run(["cp", "-a", str(debian), str(part)], check=True)
     _copy_python(prefix, part / "usr" / "local")
@@ -37,8 +35,19 @@ def ensure(python: Path, user: tuple[str, int, int, str]) -> Path:
     said = subprocess.run(["chroot", str(part), "python3", "-c", CHECK], capture_output=True, text=True, check=False)
     if said.returncode:
         raise ToolError(f"the Python of {prefix} does not work in a Debian {TABLE['suite']} root: {said.stderr.strip()[-400:]}", 1)
-    part.rename(folder)
-    return folder
+    part.rename(at)
+    return at
+
+
+def folder(python: Path, user: tuple[str, int, int, str]) -> Path:
+    """Where the finished root lies or will lie."""
+    version = _output([str(python), "-c", "import platform; print(platform.python_version())"])
+    key = hashlib.sha256(repr((TABLE, str(_prefix(python)), version, user, PYTHON_DROP, CHECK)).encode()).hexdigest()[:12]
+    return home() / "images" / f"root-{key}"
+
+
+def _prefix(python: Path) -> Path:
+    return Path(_output([str(python), "-c", "import sys; print(sys.base_prefix)"]))
 
 
 def _debian() -> Path:

@@ -17,7 +17,8 @@ from tools.images import archive, root
 NEEDED_BYTES = 16 * 10**9
 PATIENCE_SECONDS = 60.0
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-SOURCES = ("archive.py", "root.py", "store.py", "table.json")
+#: Raised when the same parts are put together in another way.
+LAYOUT = 1
 CONFIG = """version = 3
 root = "{folder}/root"
 state = "/run/containerd-import"
@@ -39,13 +40,30 @@ def ensure(bin_folder: Path) -> Path:
     """
     environment = env.ensure()
     with locked(home() / "images" / ".lock", "waiting for another build of the images to end ..."):
-        user = image_contract().user.value
-        base = root.ensure(env.python_of(environment), (user.name, user.uid, user.gid, user.home))
-        folder = home() / "images" / f"store-{_fingerprint(bin_folder, base, environment)}"
+        base = root.ensure(env.python_of(environment), _user())
+        folder = _folder(bin_folder, base, environment)
         if not folder.exists():
             env.require_disk(home(), NEEDED_BYTES, "the images")
             _build(folder, bin_folder, base, environment)
     return folder
+
+
+def ready(bin_folder: Path) -> bool:
+    """Whether ``ensure`` would find everything built."""
+    environment = env.folder()
+    if not env.whole(environment):
+        return False
+    base = root.folder(env.python_of(environment), _user())
+    return base.exists() and _folder(bin_folder, base, environment).exists()
+
+
+def _user() -> tuple[str, int, int, str]:
+    user = image_contract().user.value
+    return user.name, user.uid, user.gid, user.home
+
+
+def _folder(bin_folder: Path, base: Path, environment: Path) -> Path:
+    return home() / "images" / f"store-{_fingerprint(bin_folder, base, environment)}"
 
 
 def clone(store: Path, target: Path) -> None:
@@ -95,8 +113,8 @@ def _build(folder: Path, bin_folder: Path, base: Path, environment: Path) -> Non
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    home_of_user = image_contract().user.value
-    owners = {home_of_user.home.lstrip("/"): (home_of_user.uid, home_of_user.gid)}
+    _, uid, gid, home_of_user = _user()
+    owners = {home_of_user.lstrip("/"): (uid, gid)}
     layers, wanted = images(bin_folder, base, environment)
     archive.write(part / "images.tar", layers, wanted, owners)
     say(f"images {folder.name}: packed after {time.monotonic() - started:.0f} s")
@@ -107,9 +125,12 @@ def _build(folder: Path, bin_folder: Path, base: Path, environment: Path) -> Non
     missing = [image.name for image in wanted if image.name not in listed]
     if missing:
         raise ToolError(f"containerd did not import {', '.join(missing)}; it has {', '.join(listed) or 'nothing'}", 1)
-    shutil.rmtree(folder, ignore_errors=True)
     (part / "root").rename(folder)
     shutil.rmtree(part)
+    for old in folder.parent.glob("store-*"):
+        # Nodes that run on an older one hold its files by links of their own.
+        if old != folder:
+            shutil.rmtree(old)
     say(f"images {folder.name}: done after {time.monotonic() - started:.0f} s")
 
 
@@ -147,8 +168,13 @@ def _checked(command: list[str]) -> str:
 
 
 def _fingerprint(bin_folder: Path, base: Path, environment: Path) -> str:
-    digest = hashlib.sha256(repr([base.name, environment.name, engine_image(), image_contract().model_dump_json()]).encode())
-    for name in SOURCES:
-        digest.update((Path(__file__).parent / name).read_bytes())
-    digest.update((bin_folder / "pause").read_bytes())
-    return digest.hexdigest()[:12]
+    parts = [
+        LAYOUT,
+        base.name,
+        environment.name,
+        engine_image(),
+        root.TABLE["pause"],
+        root.TABLE["python"],
+        image_contract().model_dump_json(),
+    ]
+    return hashlib.sha256(repr(parts).encode() + (bin_folder / "pause").read_bytes()).hexdigest()[:12]

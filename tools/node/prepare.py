@@ -1,0 +1,41 @@
+"""Makes ready what a real node needs, so that the tests of the engine tier find it: packages, programs, environment, images."""
+
+import contextlib
+
+from tools import build, families
+from tools.common import ToolError
+from tools.engine_env import env
+from tools.images import store
+from tools.node import needs
+
+SETS = ["up", "node"]
+
+
+def prepare() -> str:
+    """Builds everything; returns why the machine cannot carry a node, or "" when it can and everything is ready.
+
+    Raises ToolError when a build fails.
+    """
+    # What cannot be installed is listed below, with the other reasons.
+    with contextlib.suppress(ToolError):
+        needs.install()
+    problems = needs.missing()
+    if problems:
+        return "; ".join(problems)
+    store.ensure(build.ensure(families.select([], SETS)))
+    env.model(env.ensure(), "dense")
+    return ""
+
+
+def unready() -> str:
+    """Why no node can be started at once, without building anything: a missing requirement, or what is not built yet."""
+    problems = needs.missing()
+    if problems:
+        return "; ".join(problems)
+    wanted = families.select([], SETS)
+    programs = [decision.family.name for decision in build.decide(wanted) if decision.must_build]
+    if programs:
+        return f"not built: {', '.join(programs)} (python -m tools.build --for up --for node)"
+    if not store.ready(build.ensure(wanted)):
+        return "not built: the engine environment or the images (python -m tools.images)"
+    return ""
