@@ -101,8 +101,8 @@ def test_a_second_stack_on_a_taken_namespace_is_refused_and_changes_nothing(
     ],
     ids=["servers in a platform stack", "tenants in a serving stack"],
 )
-def test_what_belongs_to_another_scope_is_refused(config: dict[str, Any], message: str, make_stack: Any, request: Any) -> None:
-    stack = make_stack(config, f"wrong-{abs(hash(request.node.name)) % 10**6}")
+def test_what_belongs_to_another_scope_is_refused(config: dict[str, Any], message: str, make_stack: Any) -> None:
+    stack = make_stack(config, f"wrong-{config['scope']}")
     outcome = stack.project.preview()
     assert outcome.code != 0
     assert message in outcome.text
