@@ -1,0 +1,1 @@
+"""Asks planner and rules about the facts of public failures: ``python -m tools.cases FILE``."""
