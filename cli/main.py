@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from interlock.cli.check import check
 from interlock.cli.stackfile import StackFile, read_stack
 from interlock.infra.errors import REFUSED, InterlockError
 
@@ -48,6 +49,9 @@ def show_nodes(stack: Stack = None, file: File = None, as_json: AsJson = False) 
 
     nodes = simulated_nodes(read_stack(stack, file).config.pools)
     print(json.dumps(nodes, indent=2) if as_json else to_yaml(nodes), end="" if not as_json else "\n")
+
+
+app.command("check")(check)
 
 
 def rendered(read: StackFile, *, deployer: bool = False) -> list[dict[str, object]]:
