@@ -53,7 +53,7 @@ def plugin_configs(pools: Sequence[PoolConfig], layer: GpuLayerConfig) -> dict[s
 
 def config_problems(config: Mapping[str, Any], path: str = "") -> list[Problem]:
     """Everything wrong with a device plugin config, as the plugin's own parser or its silence would have it."""
-    return [*_unknown(config, "", path), *_values(config, path), *_sharing(config.get("sharing"), path)]
+    return [*_unknown(config, "", (path,)), *_values(config, path), *_sharing(config.get("sharing"), path)]
 
 
 def advertised(config: Mapping[str, Any], cards: int) -> int:
@@ -63,22 +63,21 @@ def advertised(config: Mapping[str, Any], cards: int) -> int:
     return cards * next((row["replicas"] for row in rows if row.get("name") == GPU), 1)
 
 
-def _unknown(value: Any, place: str, path: str) -> Iterator[Problem]:
+def _unknown(value: Any, place: str, path: tuple[str, ...]) -> Iterator[Problem]:
+    """``place`` is the key of the table, ``path`` where the value stands."""
     known = facts()["keys"].get(place)
     if known is None or not isinstance(value, Mapping):
         return
     for key, item in value.items():
+        here = (*path, key)
         if key not in known:
-            yield Problem(_join(path, place, key), f"the plugin does not know this key and ignores it; known here: {', '.join(known)}")
-            continue
-        below = f"{place}.{key}".strip(".")
-        if isinstance(item, list):
-            for row in item:
-                yield from _unknown(
-                    row, "sharing.*.resources[]" if key == "resources" and place.startswith("sharing") else f"{below}[]", path
-                )
+            text = f"the plugin does not know this key and ignores it; known here: {', '.join(known)}"
+            yield Problem(".".join(part for part in here if part), text)
+        elif isinstance(item, list) and key == "resources":
+            for index, row in enumerate(item):
+                yield from _unknown(row, "sharing.*.resources[]", (*path, f"{key}[{index}]"))
         else:
-            yield from _unknown(item, below, path)
+            yield from _unknown(item, f"{place}.{key}".strip("."), here)
 
 
 def _values(config: Mapping[str, Any], path: str) -> Iterator[Problem]:
