@@ -230,7 +230,7 @@ def test_a_compile_cache_is_kept_by_image_gpu_model_and_tp() -> None:
     [(True, None, Keep.PROTECT), (False, None, Keep.DELETE), (True, "delete", Keep.DELETE), (False, "retain", Keep.RETAIN)],
 )
 def test_production_protects_volumes_and_the_namespace_around_them(production: bool, stated: str | None, expected: Keep) -> None:
-    fields = {} if stated is None else {"keep": stated}
+    fields: dict[str, Any] = {} if stated is None else {"keep": stated}
     made = config(more={"production": production}, **fields)
     assert store_bundle(made, made.stores[0], "dev").keep is expected
     assert namespace_keep(made) is expected
