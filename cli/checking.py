@@ -3,7 +3,7 @@
 import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from interlock.cli.reading import Reading, load_text
 from interlock.cli.report import NOT_JUDGED, Located, Result
+from interlock.cli.sets import file_sets
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.facts import Bundle, DocumentProblem, Fact, Origin, Pool, known
 from interlock.infra.recognise import Document, recognise
@@ -81,12 +82,10 @@ def _problem(row: Mapping[str, Any], file: Path) -> Problem:
 def check_reading(reading: Reading, config: CheckConfig, waivers: Sequence[Waiver] = (), today: dt.date | None = None) -> Result:
     """Judges everything that was read."""
     accepted = (*config.waivers, *waivers)
-    try:
-        bundle, found = _judged(reading.documents, reading.problems, config, accepted, today)
-        broken: dict[str, str] = {}
-    except Exception:
-        # A mistake of ours in one rule or reader must not cost the findings of all other files.
-        bundle, found, broken = _file_by_file(reading, config, accepted, today)
+    judged = Judged()
+    for files in file_sets(reading.documents, list(reading.files)):
+        judged = judged.joined(_set(reading, files, config, accepted, today))
+    bundle, found, broken = judged.bundle, judged.findings, judged.broken
     left = _not_judged(reading, bundle, {finding.subject.file for finding in found}, broken)
     ordered = sorted((*found, *left), key=lambda finding: (finding.subject.file, finding.subject.document))
     located = tuple(Located(finding, *_place(reading, finding)) for finding in ordered)
@@ -112,29 +111,39 @@ def _judged(
     return bundle, judge(bundle, config.settings, waivers, today)
 
 
-def _file_by_file(
-    reading: Reading, config: CheckConfig, waivers: Sequence[Waiver], today: dt.date | None
-) -> tuple[Bundle, tuple[Finding, ...], dict[str, str]]:
-    """Each file judged alone; the ones on which we fail are named."""
-    whole = Bundle()
-    found: list[Finding] = []
-    broken: dict[str, str] = {}
-    for file in reading.files:
-        documents = [document for document in reading.documents if document.file == file]
-        problems = [problem for problem in reading.problems if problem.origin.file == file]
-        try:
-            bundle, findings = _judged(documents, problems, config, waivers, today)
-        except Exception as error:
-            broken[file] = f"interlock failed on it ({type(error).__name__}: {str(error)[:200]}): please report this"
-            continue
-        found.extend(findings)
-        joined: dict[str, Any] = {name: (*getattr(whole, name), *getattr(bundle, name)) for name in _tuples(whole)}
-        whole = replace(whole, **joined)
-    return whole, tuple(found), broken
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Facts and findings of one or several sets of files."""
+
+    bundle: Bundle = Bundle()
+    findings: tuple[Finding, ...] = ()
+    broken: Mapping[str, str] = field(default_factory=dict)
+    """Files on which we failed, with the reason."""
+
+    def joined(self, other: "Judged") -> "Judged":
+        """Both together."""
+        facts: dict[str, Any] = {name: (*getattr(self.bundle, name), *getattr(other.bundle, name)) for name in _tuples(self.bundle)}
+        return Judged(replace(self.bundle, **facts), (*self.findings, *other.findings), {**self.broken, **other.broken})
+
+
+def _set(reading: Reading, files: Sequence[str], config: CheckConfig, waivers: Sequence[Waiver], today: dt.date | None) -> Judged:
+    """One set judged together; a mistake of ours in one rule or reader must not cost the findings of its other files."""
+    names = set(files)
+    documents = [document for document in reading.documents if document.file in names]
+    problems = [problem for problem in reading.problems if problem.origin.file in names]
+    try:
+        return Judged(*_judged(documents, problems, config, waivers, today))
+    except Exception as error:
+        if len(files) == 1:
+            return Judged(broken={files[0]: f"interlock failed on it ({type(error).__name__}: {str(error)[:200]}): please report this"})
+    alone = Judged()
+    for file in files:
+        alone = alone.joined(_set(reading, [file], config, waivers, today))
+    return alone
 
 
 def _tuples(bundle: Bundle) -> list[str]:
-    return [field.name for field in fields(bundle) if isinstance(getattr(bundle, field.name), tuple)]
+    return [each.name for each in fields(bundle) if isinstance(getattr(bundle, each.name), tuple)]
 
 
 def _place(reading: Reading, finding: Finding) -> tuple[int, int]:

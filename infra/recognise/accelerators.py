@@ -7,6 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from interlock.infra.catalog.gpus import gpu
 from interlock.infra.facts import Fact, absent, known
 
 
@@ -39,7 +40,8 @@ def gpu_of(labels: Mapping[str, Fact[str]]) -> Fact[str]:
             if not fact.known:
                 return fact
             product = _product(fact.get(), row["values"])
-            if product:
+            # A free label such as accelerator=nvidia says nothing unless the catalog knows the card.
+            if product and (row["values"] != "free" or gpu(product)):
                 return known(product, fact.path)
     return absent()
 

@@ -70,6 +70,7 @@ def _production_stack(spec: Node, source: Origin, context: Context) -> Result:
                 "image": _image(model),
                 "args": Node([], config["extraArgs"].path),
                 "command": Node(None),
+                "env": _stack_env(model),
                 "resources": Overlay({}, model["requestGPU"].path, {"limits": Overlay({}, model.path, limits)}),
                 "startupProbe": spec["startupProbe"],
                 "livenessProbe": Node(None) if not spec["startupProbe"] else spec["livenessProbe"],
@@ -85,6 +86,15 @@ def _production_stack(spec: Node, source: Origin, context: Context) -> Result:
                 yield replace(item, engine=engine, replicas=model["replicaCount"].integer(), autoscaled=keda)
             else:
                 yield item
+
+
+def _stack_env(model: Node) -> Node:
+    """The chart's ``env`` list and the token it turns into a Secret of its own."""
+    token = model["hf_token"]
+    if not token.string():
+        return model["env"]
+    own = Overlay({}, token.path, {"name": Node("HF_TOKEN", token.path), "value": token})
+    return Node([*model["env"].items(), own], model["env"].path)
 
 
 def _stack_engine(engine: Engine, model: Node, config: Node) -> Engine:

@@ -211,7 +211,9 @@ def _no_launch(commands: Sequence[Command], context: Context) -> Launch | None:
 
 def _joins_ray(command: Command) -> bool:
     names = [_base(word.text) for word in command.words[:4]]
-    joins = names[:2] == ["ray", "start"] or (names[:1] == ["exec"] and names[1:3] == ["ray", "start"])
+    # KubeRay hands its own start command to containers that replace the command.
+    handed = names[:1] == ["eval"] and "KUBERAY_GEN_RAY_START_CMD" in command.words[-1].raw
+    joins = handed or names[:2] == ["ray", "start"] or (names[:1] == ["exec"] and names[1:3] == ["ray", "start"])
     # vLLM ships multi-node-serving.sh (examples/online_serving), which starts or joins a Ray cluster.
     return joins or any("multi-node-serving.sh" in name for name in names)
 

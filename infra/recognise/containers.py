@@ -12,6 +12,7 @@ from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Node
 from interlock.infra.recognise.env import Environment, read_environment
 from interlock.infra.recognise.images import Image, read_image
+from interlock.infra.recognise.leftovers import is_placeholder
 
 _PROBES = {"startup": "startupProbe", "readiness": "readinessProbe", "liveness": "livenessProbe"}
 _HANDLERS = {"httpGet": "http", "tcpSocket": "tcp", "grpc": "grpc", "exec": "exec"}
@@ -137,10 +138,17 @@ def _files(mounts: tuple[Mount, ...], volumes: Mapping[str, Node], context: Cont
     return None
 
 
+def _amounts(node: Node) -> Mapping[str, Fact[str]]:
+    """Amounts by resource; where the whole mapping cannot be read, one unknown amount of a resource without a name."""
+    return node.facts() or ({"": unknown(node.path, "not a mapping that can be read now")} if node and not node.mapping else {})
+
+
 def read_container(node: Node, volumes: Mapping[str, Node], context: Context, init: bool = False) -> Read:
     """Facts of one container and the engine it starts."""
     environment = read_environment(node, context.config_maps, context.injected)
     reference = node["image"].text()
+    if reference.known and is_placeholder(reference.get()):
+        reference = unknown(reference.path, f"a placeholder: {reference.get()[:80]}")
     image = read_image(reference, node["image"].string())
     mounts = _mounts(node)
 
@@ -161,8 +169,8 @@ def read_container(node: Node, volumes: Mapping[str, Node], context: Context, in
         image=reference,
         command=_list_fact(node["command"]),
         args=_list_fact(node["args"]),
-        requests=resources["requests"].facts(),
-        limits=resources["limits"].facts(),
+        requests=_amounts(resources["requests"]),
+        limits=_amounts(resources["limits"]),
         claims=tuple(claim["name"].string() for claim in resources["claims"].items()),
         env=environment.values,
         env_from=environment.open,

@@ -22,7 +22,7 @@ def read_runtime(root: Node, document: Document, context: Context) -> Result:
     for item in engines_in(root, origin(root, document, "kserve"), pods, context, _RUNTIME_ADDS):
         if isinstance(item, Workload):
             open_model = unknown(why="the InferenceService names the model") if item.engine.model.absent else item.engine.model
-            yield replace(item, engine=replace(item.engine, model=open_model, complete=False))
+            yield replace(item, engine=replace(item.engine, model=open_model, complete=False), pods=_without_resources(item.pods))
         else:
             yield item
 
@@ -136,6 +136,15 @@ def stored_model(uri: Fact[str]) -> Fact[str]:
         return rest.partition(":")[0] if scheme == "hf" else rest or text
 
     return uri.map(name)
+
+
+def _without_resources(pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+    """What a runtime asks for is a default that every InferenceService replaces."""
+
+    def bare(container: Container) -> Container:
+        return replace(container, limits={}, requests={})
+
+    return tuple(replace(pod, containers=tuple(bare(container) for container in pod.containers)) for pod in pods)
 
 
 def _stored(engine: Engine, model: Node) -> Engine:

@@ -85,6 +85,9 @@ def engines_in(root: Node, source: Origin, pods: tuple[PodRead, ...], context: C
             yield NotJudged(source, f"{name} is not vLLM: skipped")
         return
     for read in engines:
+        if read.container.image.absent and source.form in ("container", "lws", "ray"):
+            yield NotJudged(source, "its engine container has no image: a patch or a part of an object")
+            continue
         form = "shell" if source.form == "container" and read.launch.entrypoint in ("shell", "script") else source.form
         yield assemble(root, replace(source, form=form), engine_of(read, context), pods, adds)
 

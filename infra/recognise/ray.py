@@ -22,7 +22,13 @@ from interlock.infra.recognise.gpus import product_fact
 from interlock.infra.recognise.native import engines_in, vendor
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
 
-_CLUSTER = {"RayCluster": ("spec",), "RayService": ("spec", "rayClusterConfig"), "RayJob": ("spec", "rayClusterSpec")}
+_CLUSTER = {
+    "RayCluster": ("spec",),
+    "RayService": ("spec", "rayClusterConfig"),
+    "RayJob": ("spec", "rayClusterSpec"),
+    "RayClusterFleet": ("spec", "template", "spec"),
+    "RayClusterReplicaSet": ("spec", "template", "spec"),
+}
 _RAY_TAG = re.compile(r"(?:^|[-_])v?(2\.\d+\.\d+)")
 _PYTHON_TAG = re.compile(r"py(3\d{1,2})")
 # KubeRay adds readiness and liveness probes and a memory volume at /dev/shm to its pods (ray-operator common/pod.go).

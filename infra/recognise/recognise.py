@@ -40,7 +40,9 @@ from interlock.infra.recognise import (
     storage,
 )
 from interlock.infra.recognise.context import Context, Parse, gather
-from interlock.infra.recognise.document import Document, Node
+from interlock.infra.recognise.document import Document, Node, origin
+from interlock.infra.recognise.leftovers import leftovers
+from interlock.infra.recognise.schema import schema_problems
 
 Reader = Callable[[Node, Document, Context], Iterable[Any]]
 
@@ -92,6 +94,8 @@ _READERS: dict[str, tuple[Reader, ...]] = {
     "RayCluster": (ray.read_ray,),
     "RayService": (ray.read_ray,),
     "RayJob": (ray.read_ray,),
+    "RayClusterFleet": (ray.read_ray,),
+    "RayClusterReplicaSet": (ray.read_ray,),
     "InferenceService": (kserve.read_inference_service,),
     "ServingRuntime": (kserve.read_runtime,),
     "ClusterServingRuntime": (kserve.read_runtime,),
@@ -117,8 +121,22 @@ def recognise(documents: Sequence[Document], *, closed: bool = False, parse: Par
     for document in whole:
         for item in _read(document, context, policies):
             found[_FIELDS[type(item)]].append(item)
+    found["problems"].extend(_problems(whole, found["workloads"]))
     facts: dict[str, Any] = {name: tuple(items) for name, items in found.items()}
     return Bundle(**facts, closed=closed)
+
+
+def _problems(documents: Iterable[Document], workloads: Sequence[Workload]) -> Iterator[DocumentProblem]:
+    """Problems of documents that carry or surround an engine; nobody asked about the others."""
+    carrying = {(workload.origin.file, workload.origin.document) for workload in workloads}
+    for document in documents:
+        root = Node(document.data, document.path)
+        engine = (document.file, document.index) in carrying
+        if engine or (carrying and root["kind"].string() in _READERS):
+            yield from schema_problems(root, origin(root, document), whole=engine)
+            yield from leftovers(root, origin(root, document)) if engine else ()
+        elif broken := schema_problems(root, origin(root, document), whole=False):
+            yield from broken if "vllm" in repr(document.data) else ()
 
 
 def _flat(documents: Iterable[Document]) -> Iterator[Document]:

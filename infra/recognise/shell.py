@@ -185,12 +185,24 @@ class Shell:
         words = self._value(name)
         if operator in (":-", "-", ":=", "=") and (words is None or (words == [] and operator[0] == ":")):
             words = self._default(default or "")
-        if words is None or operator in (":+", "+"):
+        if operator in (":+", "+"):
+            self._alternative(default or "", words, raw)
+        elif words is None:
             self._unknown(raw, many=bool(listed_all) or not quoted)
         elif listed_all or len(words) > 1:
             self._spread(words, raw)
         else:
             self._insert(words[0] if words else Word(""), raw, quoted)
+
+    def _alternative(self, text: str, words: list[Word] | None, raw: str) -> None:
+        """``${NAME:+text}``: the text when the variable is set; when that is not known, words that may stand there."""
+        if words == []:
+            return
+        inner = Shell(text, self._lookup, self._path)
+        inner._variables = self._variables
+        found = [word for command in inner.read() for word in command.words]
+        unset = words is None or not all(word.known for word in words)
+        self._spread([replace(word, maybe=True) for word in found] if unset else found, raw)
 
     def _value(self, name: str) -> list[Word] | None:
         """The words of a variable; None when nothing known sets it."""
