@@ -9,10 +9,17 @@ from interlock.infra.recognise import UNKNOWN, Document
 
 PREFIX = "kubernetes:"
 CORE = "core/"
+RELEASES = frozenset({"kubernetes:helm.sh/v3:Release"})
+"""Resources whose objects are made behind the engine's back: what a chart is given is all that can be judged."""
 
 
 def document(resource_type: str, properties: Mapping[str, Any], urn: str) -> Document | None:
-    """The object that a resource stands for, its URN as the file; None for what is no object of Kubernetes, or only a patch of one."""
+    """The object that a resource stands for, its URN as the file; None for what is no object of Kubernetes, or only a patch of one.
+
+    A Helm release stands for its chart's values.
+    """
+    if resource_type in RELEASES:
+        return Document(plain(properties).get("values"), urn, path="values")
     api_version, kind = kubernetes_type(resource_type)
     if not api_version or kind.endswith(("Patch", "List")):
         return None
@@ -22,7 +29,7 @@ def document(resource_type: str, properties: Mapping[str, Any], urn: str) -> Doc
 
 
 def kubernetes_type(resource_type: str) -> tuple[str, str]:
-    """``kubernetes:apps/v1:Deployment`` as ``("apps/v1", "Deployment")``; empty for other packages, the provider and Helm releases."""
+    """``kubernetes:apps/v1:Deployment`` as ``("apps/v1", "Deployment")``; empty for other packages, the provider and charts."""
     package, _, rest = resource_type.partition(":")
     api_version, _, kind = rest.rpartition(":")
     if f"{package}:" != PREFIX or "/" not in api_version or api_version.startswith(("helm.sh/", "yaml/", "kustomize/")):

@@ -66,7 +66,8 @@ def an_accelerator(workload: Workload, bundle: Bundle, settings: Settings) -> It
         image = str(container.image.value) if container.image.known else ""
         if image_vendor(image) != "nvidia" or asked_vendors(container) or container.claims or _on_cpu(workload):
             continue
-        if any(fact.unknown for fact in (*container.limits.values(), *container.requests.values()) if fact.why.startswith("templated")):
+        amounts = (*container.limits.items(), *container.requests.items())
+        if any(fact.unknown for name, fact in amounts if not name or fact.why.startswith("templated")):
             continue
         if pod.runtime_class.known or text_all(container, "NVIDIA_VISIBLE_DEVICES"):
             text = "a CUDA engine asks for no GPU; it sees the node's cards through its runtime, unknown to the scheduler"

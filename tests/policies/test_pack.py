@@ -219,6 +219,31 @@ def test_a_type_says_what_the_properties_leave_out_and_other_packages_are_no_obj
     assert "GPU-001" in pack.resource(DEPLOYMENT, "chat", changed(gpus("2")))[0].message
 
 
+RELEASE = "kubernetes:helm.sh/v3:Release"
+
+
+def values(gpus: Any) -> Properties:
+    model = {
+        "name": "chat",
+        "repository": "vllm/vllm-openai",
+        "tag": "v0.33.0",
+        "modelURL": "Qwen/Qwen2.5-7B-Instruct",
+        "replicaCount": 1.0,
+        "requestGPU": gpus,
+        "vllmConfig": {"tensorParallelSize": 4.0, "maxModelLen": 8192.0},
+    }
+    return {"chart": "vllm-stack", "values": {"servingEngineSpec": {"modelSpec": [model]}}}
+
+
+def test_the_values_of_a_helm_release_are_judged_and_unknown_ones_are_not(make_pack: MakePack) -> None:
+    (found,) = make_pack().resource(RELEASE, "stack", values(2.0))
+    assert "GPU-001 error: values.servingEngineSpec" in found.message
+    assert make_pack().resource(RELEASE, "stack", values(4.0)) == []
+    assert make_pack().resource(RELEASE, "stack", values(UNKNOWN_NUMBER)) == []
+    assert make_pack().resource(RELEASE, "stack", {"chart": "vllm-stack", "values": UNKNOWN_OBJECT}) == []
+    assert make_pack().resource(RELEASE, "stack", {"chart": "vllm-stack"}) == []
+
+
 def test_a_secret_value_in_an_object_is_read_without_being_printed(make_pack: MakePack) -> None:
     def change(each: Properties) -> None:
         gpus("2")(each)
