@@ -99,6 +99,8 @@ class Engine:
     """Largest rank of the adapters that will be loaded."""
     config: Mapping[str, Any] | None = None
     """The model's config.json, whole, where it was given; wins over the catalog."""
+    vocabulary: Fact[int] = Fact()
+    """Vocabulary of the model, where stated."""
     draft_vocabulary: Fact[int] = Fact()
     """Vocabulary of the speculative draft model, where stated."""
 

@@ -93,7 +93,14 @@ def request_of(workload: Workload, bundle: Bundle) -> SizingRequest | None:
     total = pool.gpu_memory if pool else Fact()
     sizes = [size_of(workload, fact) for fact in (engine.tensor_parallel, engine.pipeline_parallel)]
     opaque = any(not engine.flag(name).absent for name in _UNREADABLE)
-    if facts_of(workload) is None or (found is None and not total.known) or opaque or not all(fact.known for fact in sizes):
+    facts = facts_of(workload)
+    if (
+        facts is None
+        or not _storage_known(workload, facts)
+        or (found is None and not total.known)
+        or opaque
+        or not all(fact.known for fact in sizes)
+    ):
         return None
     if workload.vendor.known and workload.vendor.get() != "nvidia":
         return None
@@ -111,6 +118,23 @@ def request_of(workload: Workload, bundle: Bundle) -> SizingRequest | None:
         return SizingRequest(**values)
     except (ValidationError, TypeError):
         return None
+
+
+def _storage_known(workload: Workload, facts: ModelFacts) -> bool:
+    """Whether it is known how the checkpoint is stored; class defaults of a config do not say it."""
+    declared = any(key in part for part in (facts.config, facts.text) for key in ("torch_dtype", "dtype"))
+    return declared or facts.quantization is not None or workload.engine.weight_bytes.known
+
+
+def checkpoint_bytes(workload: Workload) -> int | None:
+    """Bytes of the checkpoint of a model that the catalog knows, as it is stored (a flag that quantizes while loading changes nothing)."""
+    own = workload.engine.quantization
+    if workload.engine.config is not None or not workload.engine.model.known or (own.known and own.get() != "none"):
+        return None
+    facts = _named(str(workload.engine.model.value), None)
+    if facts is None or not facts.complete or not _storage_known(workload, facts):
+        return None
+    return facts.checkpoint_bytes or facts.weight_bytes or None
 
 
 def facts_name(workload: Workload) -> str:

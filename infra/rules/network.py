@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from interlock.infra.catalog.vllm_flags import env_status
 from interlock.infra.catalog.vllm_tables import Standing
 from interlock.infra.facts import Bundle, Container, Fact, Pod, Role, Service, Workload, known, unknown
+from interlock.infra.rules.devices import official
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading import engine_containers, where
 from interlock.infra.rules.rule import Hit, Rule, Settings
@@ -177,12 +178,14 @@ def probe_paths(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
             path = probe.http_path
             if not path.known or path.get().split("?")[0].rstrip("/") in _SERVED or workload.ray is not None:
                 continue
-            if not workload.engine.complete or workload.engine.entrypoint not in ("serve", "module", "image"):
+            if workload.engine.entrypoint not in ("serve", "module", "image"):
                 continue
             if any(other.role is Role.SIDECAR for pod in workload.pods for other in pod.containers):
                 continue
             text = f"the {probe.kind} probe asks {path.get()}, which vLLM's server answers with 404"
-            yield Hit(path.path or probe.path, text, "ask /health", path.get())
+            kills = probe.kind in ("startup", "liveness") and official(workload)
+            level = Severity.ERROR if kills else Severity.WARNING
+            yield Hit(path.path or probe.path, text, "ask /health", path.get(), severity=level)
 
 
 def listens(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:

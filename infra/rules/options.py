@@ -73,8 +73,9 @@ def draft(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     """ARG-014: a draft model speaks the target's vocabulary."""
     found, own = facts_of(workload), workload.engine.draft_vocabulary
     flag = workload.engine.flag("speculative-config")
-    if found and found.vocab_size and own.known and own.get() != found.vocab_size:
-        text = f"the draft model's vocabulary has {own.get()} tokens, the target's {found.vocab_size}"
+    target = workload.engine.vocabulary.value or (found.vocab_size if found else 0)
+    if target and own.known and own.get() != target:
+        text = f"the draft model's vocabulary has {own.get()} tokens, the target's {target}"
         yield Hit(own.path or where(workload, "args", flag), text, "choose a draft of the same family and vocabulary size", str(own.get()))
     if flag.known and flag.get().lstrip().startswith("{"):
         try:

@@ -9,7 +9,7 @@ from interlock.infra.rules.reading import where
 from interlock.infra.rules.rule import Hit, Settings
 
 _FAMILIES = {
-    "awq": ("awq", "awq_marlin", "moe_wna16", "auto-round", "inc", "ipex"),
+    "awq": ("awq", "awq_marlin", "marlin", "moe_wna16", "auto-round", "inc", "ipex"),
     "gptq": ("gptq", "gptq_marlin", "gptq_marlin_24", "marlin", "moe_wna16", "auto-round", "inc", "ipex", "gptq_bitblas"),
     "fp8": ("fp8", "modelopt", "compressed-tensors", "fbgemm_fp8", "ptpc_fp8", "petit_nvfp4", "quark", "fp8_per_tensor", "fp8_per_block"),
     "bitsandbytes": ("bitsandbytes",),

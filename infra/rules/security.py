@@ -47,7 +47,7 @@ def home(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit
         image = reference(str(container.image.value)).repository if container.image.known else ""
         if image.removeprefix("docker.io/") != "vllm/vllm-openai" or any(name in container.env for name in _CACHES):
             continue
-        covered = [mount for mount in _writable(pod, container) if mount.mount_path.startswith(("/.cache", "/root", "/home"))]
+        covered = [mount for mount in _writable(pod, container) if f"{mount.mount_path.rstrip('/')}/".startswith("/.cache/")]
         if not covered and not (workload.engine.model.known and workload.engine.model.get().startswith("/")):
             who = f"user {user.get()}" if named else "a user other than root"
             text = f"{who} has no home in this image: ~/.cache becomes /.cache, which it cannot write"

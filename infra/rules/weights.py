@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from interlock.infra.facts import Workload
+from interlock.infra.rules.fit import checkpoint_bytes
 
 _PARAMS = re.compile(r"(?<![a-z0-9.])(?:(\d+)x)?(\d+(?:\.\d+)?)\s?([bm])(?![a-z0-9])", re.IGNORECASE)
 _FOUR_BITS = re.compile(r"awq|gptq|int4|4-?bit|w4a\d+|nvfp4|mxfp4|bnb|fp4|gpt-oss", re.IGNORECASE)
@@ -37,6 +38,9 @@ def weights(workload: Workload) -> Weights | None:
     if engine.weight_bytes.known:
         size = float(engine.weight_bytes.get())
         return Weights(size, size, f"{size / 1e9:.1f} GB of weights")
+    listed = checkpoint_bytes(workload)
+    if listed:
+        return Weights(listed, listed, f"{listed / 1e9:.1f} GB of weights as the catalog knows the model")
     params = params_in_name(engine.model.get()) if engine.model.known else None
     if params is None:
         return None

@@ -7,6 +7,7 @@ from typing import Any
 from interlock.infra.catalog.gpus import gpu
 from interlock.infra.facts import Container, Fact, Origin, Pod, Pool, RayFacts, Role, ServeDeployment, absent, known
 from interlock.infra.values import GIB
+from tools.cases.manifest import accelerators
 from tools.cases.values import mapping, nothing, number, size
 
 POOL = "pool"
@@ -40,6 +41,7 @@ def pool(case: Mapping[str, Any]) -> Pool:
         origin=Origin(kind="Pool", name=POOL, path="gpu"),
         name=POOL,
         gpu=card,
+        resource=next(iter(accelerators(case, 1)), "nvidia.com/gpu"),
         gpus_per_node=_fact(offered if offered is not None else each * (shares or 1) if each else (shares or None), "gpu.per_node"),
         nodes=_fact(most or nodes or (1 if shares else None), "gpu.nodes"),
         max_nodes=_fact(most, "k8s.node_pool_max"),
@@ -74,7 +76,7 @@ def ray_pods(case: Mapping[str, Any], engine: Container) -> tuple[Pod, ...]:
     count = int(number(stated.get("workers")) or number(nodes.get("nodes")) or 1)
     own = "head_gpus" in stated or "workers" in stated
     head_gpus = int(number(stated.get("head_gpus")) or 0) if own else each
-    workers = count if own else count - 1
+    workers = count if own else max(count - 1, 0 if nodes else 1)
     env = dict(engine.env)
     if "driver" in str(stated.get("token_on") or "") or "head" in str(stated.get("token_on") or ""):
         env.pop("HF_TOKEN", None)

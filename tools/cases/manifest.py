@@ -32,6 +32,8 @@ def arguments(case: Mapping[str, Any]) -> list[str]:
     flags = dict(mapping(mapping(case.get("vllm")).get("flags")))
     model = str(flags.pop("model", "") or mapping(case.get("model")).get("name") or MODEL)
     words = ["vllm", "serve", model.replace(" ", "-") if not model.startswith("/") else model]
+    if "max_model_len" not in flags and not mapping(case.get("model")).get("max_position"):
+        flags["max_model_len"] = "auto" if "vllm" in case else None
     words += _speculative(flags.pop("speculative", None), case)
     for name, value in flags.items():
         option = "--" + name.replace("_", "-")
@@ -97,7 +99,7 @@ def container(case: Mapping[str, Any], pods: int) -> Manifest:
         "env": environment(case),
         "ports": [{"name": "http", "containerPort": port(case)}],
         "resources": {"limits": limits, "requests": requests},
-        "volumeMounts": [{"name": "cache", "mountPath": "/root/.cache/huggingface"}],
+        "volumeMounts": [{"name": "cache", "mountPath": "/root/.cache/huggingface"}] if cached(k8s) else [],
         "securityContext": security(k8s),
         **probes(k8s, port(case)),
     }
@@ -187,7 +189,7 @@ def probe(value: Any, number_of_port: int, served: bool) -> Manifest:
 
 def pod(case: Mapping[str, Any], pods: int) -> Manifest:
     k8s = mapping(case.get("k8s"))
-    volumes: list[Manifest] = [cache_volume(k8s)]
+    volumes: list[Manifest] = [cache_volume(k8s)] if cached(k8s) else []
     volumes += [{"name": _volume(path), "emptyDir": {}} for path in k8s.get("emptyDirs") or []]
     volumes += [{"name": "tmp", "emptyDir": {}}] if k8s.get("tmp_writable") else []
     shm = mapping(k8s.get("shm_volume"))
@@ -201,6 +203,13 @@ def pod(case: Mapping[str, Any], pods: int) -> Manifest:
     if not nothing(k8s.get("runtimeClassName")):
         spec["runtimeClassName"] = str(k8s["runtimeClassName"])
     return spec
+
+
+def cached(k8s: Mapping[str, Any]) -> bool:
+    """Whether a volume holds the model cache: as stated; yes where nothing speaks of it."""
+    offline = any("OFFLINE" in name for name in mapping(k8s.get("env")))
+    elsewhere = "node_disk_gb" in k8s or "cache_path" in k8s
+    return not nothing(k8s["pvc"]) if "pvc" in k8s else not (offline or elsewhere)
 
 
 def cache_volume(k8s: Mapping[str, Any]) -> Manifest:

@@ -53,7 +53,7 @@ def model_engine(model: Mapping[str, Any], engine: Engine) -> Engine:
     listed = bool(name) and _agrees(model, name)
     config = None if listed and not model.get("quant_block") else shape(model)
     facts: dict[str, Fact[Any]] = {"model": known(name, engine.model.path)} if name else {}
-    for field, key in (("attention_heads", "q_heads"), ("kv_heads", "kv_heads"), ("max_position", "max_position")):
+    for field, key in (("attention_heads", "q_heads"), ("kv_heads", "kv_heads"), ("max_position", "max_position"), ("vocabulary", "vocab")):
         value = number(model.get(key))
         if value is not None:
             facts[field] = known(int(value), f"model.{key}")
@@ -66,4 +66,5 @@ def model_engine(model: Mapping[str, Any], engine: Engine) -> Engine:
         facts["weight_bytes"] = known(int(params * 1e9 * each), "model.params_b")
     if "bf16" in name.lower() or "bfloat16" in name.lower():
         facts["dtype"] = known("bfloat16", "model.name")
-    return replace(engine, **facts, config=config)
+    changes: dict[str, Any] = {**facts, "config": config}
+    return replace(engine, **changes)
