@@ -1,0 +1,131 @@
+"""`pulumi up` of the prod stack from nothing, split into engine, program and provider, and its preview beside a flat program's.
+
+usage: python -m tools.bench.prod
+
+engine: an up of an empty program. program: the prod program's own time, from imports to the last registration, against Pulumi's mocks.
+provider: the rest, mostly waiting for objects. The flat program registers the very same objects one by one, without plan and components.
+"""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import yaml
+
+from interlock.infra.config import load
+from interlock.infra.manifests.nodes import simulated_nodes
+from interlock.infra.manifests.render import render
+from interlock.infra.plan.plan import plan
+from tools.bench.projects import control_plane, median, project, seconds, table
+from tools.cluster.testing import LocalCluster
+from tools.common import ROOT, ToolError, run_main, say
+
+GOAL_RATIO = 1.2
+GATEWAY = {
+    "apiVersion": "gateway.networking.k8s.io/v1",
+    "kind": "Gateway",
+    "metadata": {"name": "inference", "namespace": "gateways"},
+    "spec": {
+        "gatewayClassName": "simulated",
+        "listeners": [{"name": "http", "protocol": "HTTP", "port": 80, "allowedRoutes": {"namespaces": {"from": "All"}}}],
+    },
+}
+FLAT = """
+import json
+from pathlib import Path
+
+import pulumi
+from pulumi_kubernetes import Provider
+from pulumi_kubernetes.apiextensions import CustomResource
+
+on = pulumi.ResourceOptions(provider=Provider("cluster", kubeconfig=Path("kubeconfig").read_text(), context="CONTEXT"))
+for index, each in enumerate(json.loads(Path("objects.json").read_text())):
+    CustomResource(f"object-{index}", opts=on, api_version=each.pop("apiVersion"), **each)
+"""
+# The prod program without an engine: registrations are answered at once.
+ALONE = """
+import time
+
+started = time.perf_counter()
+import sys
+from pathlib import Path
+
+import pulumi
+from interlock.cli.stackfile import read_stack
+from interlock.infra.plan.plan import plan
+from interlock.stacks.program import deploy
+from interlock.stacks.settings import Settings
+
+
+class Engine(pulumi.runtime.Mocks):
+    def new_resource(self, args):
+        return args.name, args.inputs
+
+    def call(self, args):
+        return {}
+
+
+pulumi.runtime.set_mocks(Engine(), project="interlock", stack="prod")
+read = read_stack("prod", None, Path(sys.argv[1]))
+
+
+@pulumi.runtime.test
+def program():
+    deploy(Settings("prod", read.source, read.config, "kubeconfig", "prod"), plan(read.config, "prod", read.source), "uid")
+
+
+program()
+print(time.perf_counter() - started)
+"""
+
+
+def prepare(cluster: LocalCluster, config: dict[str, Any]) -> None:
+    """Nodes, gateway and namespace that the prod stack finds."""
+    cluster.set_nodes(*simulated_nodes(load(config).pools))
+    for name in ("gateways", config["namespace"]):
+        cluster.kubectl("create", "namespace", name)
+    cluster.kubectl("label", "namespace", config["namespace"], "interlock.dev/stack=prod")
+    cluster.apply(GATEWAY, namespace="gateways")
+
+
+def alone() -> float:
+    """Seconds of the prod program against mocks, in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", ALONE, str(ROOT)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ToolError(f"the program failed:\n{done.stderr[-3000:]}", 1)
+    return float(done.stdout.split()[-1])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measures and prints the tables."""
+    config = yaml.safe_load((ROOT / "Pulumi.prod.yaml").read_text("utf-8"))["config"]["interlock:cluster"]
+    with control_plane("bench-prod") as cluster:
+        config["target"] = {"local": cluster.cluster.name}
+        prepare(cluster, config)
+        entry = (ROOT / "__main__.py").read_text("utf-8")
+        prod = project(cluster, {"__main__.py": entry}, "prod", {"interlock:cluster": config})
+        loaded = load(config)
+        objects = render(loaded, plan(loaded, "prod"))
+        flat = project(
+            cluster,
+            {
+                "__main__.py": FLAT.replace("CONTEXT", cluster.context),
+                "objects.json": json.dumps(objects),
+                "kubeconfig": cluster.kubeconfig.read_text("utf-8"),
+            },
+        )
+        empty = project(cluster, {"__main__.py": ""})
+        previews = [median(made.preview, 3) for made in (prod, flat)]
+        engine, program = seconds(empty.up), alone()
+        whole = seconds(prod.up)
+        unchanged = seconds(prod.up)
+    rows = [[len(objects), whole, engine, program, whole - engine - program, unchanged]]
+    say(table("`pulumi up` of prod from nothing, s", ("objects", "whole", "engine", "program", "provider and waiting", "second up"), rows))
+    ratio = previews[0] / previews[1]
+    say(table("Preview of prod on create, s", ("prod", "flat program", f"ratio (goal {GOAL_RATIO})"), [[*previews, ratio]]))
+    return 0
+
+
+if __name__ == "__main__":
+    run_main(main)
