@@ -6,12 +6,12 @@ from interlock.infra.sizing.activation import SOURCE as ACTIVATION_SOURCE
 from interlock.infra.sizing.activation import activation
 from interlock.infra.sizing.defaults import Resolved, resolve
 from interlock.infra.sizing.drafts import draft_caches
-from interlock.infra.sizing.kv_plan import KvPlan, Layout, layout, longest_length, plan
+from interlock.infra.sizing.kv_plan import KvPlan, Layout, layout, longest, plan
 from interlock.infra.sizing.loaded import SOURCE as WEIGHT_SOURCE
 from interlock.infra.sizing.loaded import loaded
 from interlock.infra.sizing.overheads import GRAPH_SOURCE, OTHER_SOURCE, graphs, non_torch
 from interlock.infra.sizing.request import SizingRequest
-from interlock.infra.sizing.result import Estimate, HostSide, SizingResult, Term
+from interlock.infra.sizing.result import Estimate, HostSide, SizingResult, Term, Verdict
 from interlock.infra.sizing.suggest import suggestions
 from interlock.infra.sizing.verdict import Pool, judge, refusals
 from interlock.infra.values import GIB
@@ -19,12 +19,24 @@ from interlock.infra.values import GIB
 _BUDGET_SOURCE = "v1/worker/gpu_worker.py::determine_available_memory"
 
 
-def size(request: SizingRequest) -> SizingResult:
-    """Size one replica. Pure; never raises for a valid request: what cannot be judged is ``unsure`` with the reason."""
-    answer = _size(resolve(request))
-    if answer.verdict == "does_not_fit":
-        return answer.model_copy(update={"suggestions": suggestions(request, lambda changed: _size(resolve(changed)))})
+def size(request: SizingRequest, *, suggest: bool = True) -> SizingResult:
+    """Size one replica. Pure; never raises for a valid request: what cannot be judged is ``unsure`` with the reason.
+
+    ``suggest``: when it does not surely fit, look for changes with which it does (about ten more sizings).
+    """
+    answer = _guarded(request)
+    if suggest and answer.verdict is not Verdict.FITS and answer.terms:
+        return answer.model_copy(update={"suggestions": suggestions(request, _guarded)})
     return answer
+
+
+def _guarded(request: SizingRequest) -> SizingResult:
+    """A config.json is foreign data: whatever it breaks makes the answer ``unsure``, never an exception."""
+    try:
+        return _size(resolve(request))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        reason = f"the model's config cannot be understood ({type(error).__name__}: {str(error)[:120]})"
+        return SizingResult(verdict=Verdict.UNSURE, reasons=(reason,), unknown=())
 
 
 def _size(found: Resolved) -> SizingResult:
@@ -86,18 +98,16 @@ def _minus(whole: Estimate, part: Estimate) -> Estimate:
     return Estimate(low=whole.low - part.low, likely=whole.likely - part.likely, high=whole.high - part.high)
 
 
-def _available(
-    found: Resolved, requested: Estimate | None, weights: Estimate | None, peak: Estimate, graph: Estimate, other: Estimate
-) -> Estimate | None:
+def _available(found: Resolved, requested: Estimate | None, weights: Estimate | None, *others: Estimate) -> Estimate | None:
     fixed = found.request.kv_cache_memory_bytes
     if fixed:
         return Estimate(low=fixed / GIB, likely=fixed / GIB, high=fixed / GIB)
     if requested is None or weights is None:
         return None
     return Estimate(
-        low=requested.low - weights.high - peak.high - graph.high - other.high,
-        likely=requested.likely - weights.likely - peak.likely - graph.likely - other.likely,
-        high=requested.high - weights.low - peak.low - graph.low - other.low,
+        low=requested.low - weights.high - sum(other.high for other in others),
+        likely=requested.likely - weights.likely - sum(other.likely for other in others),
+        high=requested.high - weights.low - sum(other.low for other in others),
     )
 
 
@@ -109,10 +119,11 @@ def _pool(found: Resolved, groups: Layout | None, available: Estimate | None) ->
 
 
 def _planned(found: Resolved, groups: Layout, gib: float) -> KvPlan:
-    available = [int(gib * GIB)] * found.request.pp
+    available = int(gib * GIB)
     answer = plan(groups, available, found.max_model_len)
-    if found.fit_length and not answer.fits and answer.longest > 0:
-        return plan(groups, available, answer.longest)
+    if found.fit_length and not answer.fits:
+        fitted = longest(groups, available, found.max_model_len)
+        return plan(groups, available, fitted) if fitted else answer
     return answer
 
 
@@ -124,9 +135,9 @@ def _pool_fields(found: Resolved, groups: Layout | None, pool: Pool | None) -> d
     if groups is None:
         return {"max_model_len": found.max_model_len or None}
     fields: dict[str, object] = {
-        "kv_bytes_per_token": groups.bytes_per_token(),
+        "kv_bytes_per_token": groups.bytes_per_token,
         "kv_needed_gib": groups.needed(found.max_model_len) / GIB if found.max_model_len else None,
-        "block_size": min((group.block_size for group in groups.groups), default=found.kv.block_size or 16),
+        "block_size": groups.block_size,
         "max_model_len": found.max_model_len or None,
     }
     if pool is not None:
@@ -145,8 +156,7 @@ def _longest(found: Resolved, pool: Pool) -> int:
     limit = max(found.facts.max_position if found.facts else 0, found.max_model_len)
     if pool.low.fits and limit == found.max_model_len:
         return limit
-    available = [int(pool.available.low * GIB)] * found.request.pp
-    return longest_length(limit, lambda length: length > 0 and plan(pool.layout, available, length).fits)
+    return longest(pool.layout, int(pool.available.low * GIB), limit)
 
 
 def _given(found: Resolved, groups: Layout | None, params: int | None, version: str) -> SizingResult:
@@ -155,9 +165,10 @@ def _given(found: Resolved, groups: Layout | None, params: int | None, version: 
     available = Estimate(low=gib, likely=gib, high=gib)
     pool = _pool(found, groups, available)
     fields = _pool_fields(found, groups, pool)
-    if pool is not None and found.fit_length:
-        fields["max_model_len"] = pool.likely.longest if pool.likely.fits else 0
-    fields["longest_model_len"] = pool.likely.longest if pool else None
+    if pool is not None:
+        fields["longest_model_len"] = longest(pool.layout, int(gib * GIB), found.max_model_len)
+        if found.fit_length:
+            fields["max_model_len"] = fields["longest_model_len"]
     return SizingResult(
         **judge(found, pool, ()), unknown=found.unknown, kv_available_gib=available, param_bytes=params, vllm_version=version, **fields
     )

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -44,20 +44,23 @@ _SHORT = 2048
 _LAST_V0 = "0.7.3"
 
 
+Reader = Callable[[Any], Any]
+
+
 def request_of(case: Mapping[str, Any]) -> tuple[SizingRequest | None, tuple[str, ...]]:
     """The request a case describes, and what was left out of it because it made no sense."""
     fields: dict[str, Any] = {}
     strange: list[str] = []
     for field, names in _INTEGERS.items():
-        _take(case, names, field, fields, strange, _integer)
+        _take(case, names, field, read=_integer, fields=fields, strange=strange)
     for field in _NUMBERS:
-        _take(case, (field,), field, fields, strange, _number)
+        _take(case, (field,), field, read=_number, fields=fields, strange=strange)
     for field, names in _FLAGS.items():
-        _take(case, names, field, fields, strange, _flag)
+        _take(case, names, field, read=_flag, fields=fields, strange=strange)
     for field in _TEXTS:
-        _take(case, (field,), field, fields, strange, _text)
-    _take(case, ("config",), "config", fields, strange, _object)
-    _take(case, ("draft_config",), "draft_config", fields, strange, _object)
+        _take(case, (field,), field, read=_text, fields=fields, strange=strange)
+    _take(case, ("config",), "config", read=_object, fields=fields, strange=strange)
+    _take(case, ("draft_config",), "draft_config", read=_object, fields=fields, strange=strange)
     if case.get("entry") == "offline":
         fields["entry"] = Entry.OFFLINE
     if fields.get("block_size", 0) > _LARGEST_BLOCK:  # what the engine settled on for a hybrid, not what was asked
@@ -72,7 +75,7 @@ def request_of(case: Mapping[str, Any]) -> tuple[SizingRequest | None, tuple[str
     return _valid(fields, strange), tuple(strange)
 
 
-def _take(case: Mapping[str, Any], names: tuple[str, ...], field: str, fields: dict[str, Any], strange: list[str], read: Any) -> None:
+def _take(case: Mapping[str, Any], names: tuple[str, ...], field: str, *, read: Reader, fields: dict[str, Any], strange: list[str]) -> None:
     for name in names:
         value = case.get(name)
         if value is None:

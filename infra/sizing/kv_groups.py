@@ -31,10 +31,10 @@ class Group:
         """Tokens per block."""
         return min(spec.block for _, spec in self.members)
 
-    def blocks(self, length: int, settings: Settings) -> int:
-        """Blocks that one request holds."""
-        seen = {id(spec): spec for _, spec in self.members}
-        return max((spec.blocks(length, settings) for spec in seen.values()), default=0)
+    @property
+    def specs(self) -> tuple[KvSpec, ...]:
+        """Its caches without repetition."""
+        return tuple(dict.fromkeys(spec for _, spec in self.members))
 
 
 def _same_type(specs: Sequence[KvSpec]) -> bool:

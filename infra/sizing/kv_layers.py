@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from interlock.infra.sizing.layers import Cache, KvLayer, State, StateKind
-from interlock.infra.sizing.reading import Config, integer, mapping, sequence, text, truth
+from interlock.infra.sizing.reading import Config, integer, layers_in, mapping, sequence, text, truth
 
 
 def head_dim_of(config: Config) -> int:
@@ -24,7 +24,7 @@ def kv_heads_of(config: Config) -> int:
 def layer_count(config: Config) -> int:
     """Decoder layers."""
     pattern = config.get("layers_block_type") or config.get("hybrid_override_pattern")
-    return integer(config, "num_hidden_layers", "n_layer", "num_layers") or (len(pattern) if isinstance(pattern, list | str) else 0)
+    return layers_in(config, "num_hidden_layers", "n_layer", "num_layers") or (len(pattern) if isinstance(pattern, list | str) else 0)
 
 
 def is_mla(config: Config) -> bool:
@@ -38,8 +38,8 @@ def mixers(config: Config) -> tuple[str, ...]:
     model_type = text(config, "model_type")
     for reader in (_pattern_letters, _declared_types, _linear_attention, _periodic):
         found = reader(config, count, model_type)
-        if found:
-            return found
+        if found and len(found) >= count:
+            return found[:count]
     default = "mla" if is_mla(config) else "sliding" if _whole_model_slides(config, model_type) else "full"
     return (default,) * count
 

@@ -1,12 +1,14 @@
 """Blocks, tokens and concurrency for a given amount of KV memory, and whether one request fits."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from interlock.infra.catalog.vllm_defaults import switch
 from interlock.infra.sizing.facts import ModelFacts
-from interlock.infra.sizing.kv_groups import Group, groups_of
-from interlock.infra.sizing.kv_specs import Settings, layer_specs
+from interlock.infra.sizing.kv_groups import groups_of
+from interlock.infra.sizing.kv_specs import KvSpec, Settings, layer_specs
 from interlock.infra.sizing.layers import KvLayer
 from interlock.infra.sizing.weights import stage_layers
 
@@ -17,47 +19,61 @@ class KvPlan:
 
     fits: bool
     blocks: int
-    block_size: int
     tokens: int
     concurrency: float
-    needed_bytes: int
-    """One request at the full length, on the rank that needs most."""
-    longest: int
-    """Longest length that fits, at most the one asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The groups of a model and of each pipeline stage."""
+    """The groups of a model, and what one block id costs on each pipeline stage."""
 
     settings: Settings
-    groups: tuple[Group, ...]
-    stages: tuple[tuple[Group, ...], ...]
-
-    @property
-    def block_bytes(self) -> tuple[int, ...]:
-        """Bytes of one block id on each stage."""
-        return tuple(max((group.block_bytes for group in groups), default=0) for groups in self.stages)
+    groups: int
+    """Number of groups."""
+    kinds: tuple[tuple[tuple[KvSpec, ...], int], ...]
+    """The distinct kinds of groups with how often each occurs."""
+    block_bytes: tuple[int, ...]
+    """Bytes of one block id on each pipeline stage; a stage without caches is left out."""
+    block_size: int
+    """Tokens of the smallest block."""
+    bytes_per_token: int
+    """Bytes per token of context over all layers of the heaviest stage."""
 
     def blocks_per_request(self, length: int) -> int:
         """Blocks one request holds at most, over all groups."""
-        return sum(group.blocks(length, self.settings) for group in self.groups)
+        return sum(count * max(spec.blocks(length, self.settings) for spec in specs) for specs, count in self.kinds)
 
     def needed(self, length: int) -> int:
         """Bytes of one request on the stage that needs most."""
         return self.blocks_per_request(length) * max(self.block_bytes, default=0)
 
-    def bytes_per_token(self) -> int:
-        """Bytes per token of context that grows without bound (full attention), on the heaviest stage."""
-        heavy = max(self.stages, key=lambda groups: sum(g.block_bytes for g in groups), default=())
-        return sum(spec.token_bytes for group in heavy for _, spec in group.members if spec.token_bytes)
+    def usable_blocks(self, available: int) -> int:
+        """Blocks that requests can use: from 0.29 one is held back."""
+        held = 1 if switch("block_held_back", self.settings.version) else 0
+        return min((available // size - held for size in self.block_bytes), default=0)
+
+
+@lru_cache(maxsize=4096)
+def _layout(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: tuple[KvLayer, ...]) -> Layout:
+    groups = groups_of(layer_specs(facts, settings, max_model_len, drafts), settings)
+    stages = [[group.on_stage(stage_layers(facts.layers, settings.pp, i)) for group in groups] for i in range(settings.pp)]
+    sizes = [max((group.block_bytes for group in stage), default=0) for stage in stages]
+    per_token = [sum(spec.token_bytes for group in stage for _, spec in group.members) for stage in stages]
+    kinds = Counter(group.specs for group in groups)
+    return Layout(
+        settings=settings,
+        groups=len(groups),
+        kinds=tuple(kinds.items()),
+        block_bytes=tuple(size for size in sizes if size),
+        block_size=min((group.block_size for group in groups), default=settings.block_size or 16),
+        bytes_per_token=max(per_token, default=0),
+    )
 
 
 def layout(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: Sequence[KvLayer] = ()) -> Layout:
-    """Groups of the whole model, cut by pipeline stage."""
-    groups = groups_of(layer_specs(facts, settings, max_model_len, drafts), settings)
-    stages = tuple(tuple(group.on_stage(stage_layers(facts.layers, settings.pp, i)) for group in groups) for i in range(settings.pp))
-    return Layout(settings, groups, stages)
+    """Groups of the whole model, and what they cost on each pipeline stage."""
+    has_states = any(layer.state for layer in facts.kv_layers)  # only their blocks depend on the length
+    return _layout(facts, settings, max_model_len if has_states else 0, tuple(drafts))
 
 
 def longest_length(limit: int, fits: Callable[[int], bool]) -> int:
@@ -72,35 +88,21 @@ def longest_length(limit: int, fits: Callable[[int], bool]) -> int:
     return low
 
 
-def plan(found: Layout, available: Sequence[int], max_model_len: int) -> KvPlan:
-    """Lay out ``available`` bytes (one figure per pipeline stage) for requests of up to ``max_model_len`` tokens."""
-    settings, sizes = found.settings, found.block_bytes
-    held = 1 if switch("block_held_back", settings.version) else 0
-    per_stage = [(memory, size) for memory, size in zip(available, sizes, strict=True) if size]
-    if not per_stage:
-        return KvPlan(True, 1, settings.block_size or 16, 0, 0.0, 0, max_model_len)
-    blocks = max(0, min(memory // size for memory, size in per_stage))
-    usable = min((memory - held * size) // size for memory, size in per_stage)
+def longest(found: Layout, available: int, limit: int) -> int:
+    """Longest request, up to ``limit`` tokens, that ``available`` bytes hold."""
+    usable = found.usable_blocks(available) if available > 0 else 0
+    return longest_length(limit, lambda length: found.blocks_per_request(length) <= usable)
 
-    def fits(length: int) -> bool:
-        return found.blocks_per_request(length) <= usable
 
+def plan(found: Layout, available: int, max_model_len: int) -> KvPlan:
+    """Lay out ``available`` bytes on every GPU for requests of up to ``max_model_len`` tokens."""
+    if not found.block_bytes:
+        return KvPlan(fits=True, blocks=1, tokens=0, concurrency=0.0)
+    blocks = max(0, min(available // size for size in found.block_bytes))
     request = found.blocks_per_request(max_model_len)
-    ok = min(memory for memory, _ in per_stage) > 0 and request <= usable
     concurrency = blocks / request if request else 0.0
-    return KvPlan(
-        fits=ok,
-        blocks=blocks,
-        block_size=min(group.block_size for group in found.groups),
-        tokens=_tokens(found, blocks, concurrency, max_model_len),
-        concurrency=concurrency,
-        needed_bytes=max(request * size for _, size in per_stage),
-        longest=max_model_len if ok else longest_length(max_model_len, fits),
-    )
-
-
-def _tokens(found: Layout, blocks: int, concurrency: float, length: int) -> int:
     if switch("tokens_from_concurrency", found.settings.version):
-        return int(concurrency * length)
-    smallest = min(group.block_size for group in found.groups)
-    return blocks // len(found.groups) * smallest * found.settings.context_parallel
+        tokens = int(concurrency * max_model_len)
+    else:
+        tokens = blocks // found.groups * found.block_size * found.settings.context_parallel
+    return KvPlan(available > 0 and request <= found.usable_blocks(available), blocks, tokens, concurrency)

@@ -15,8 +15,13 @@ def text_of(config: Config) -> Config:
     for key in _TEXT_KEYS:
         inner = config.get(key)
         if isinstance(inner, Mapping):
-            return {**{k: v for k, v in config.items() if k not in inner}, **text_of(inner)}
+            return {**{k: v for k, v in config.items() if k not in inner and k != key}, **text_of(inner)}
     return config
+
+
+# No field of a real config is larger; what is, is nonsense and would only keep loops busy.
+_LARGEST = 2**40
+_MOST_LAYERS = 4096
 
 
 def integer(config: Config, *names: str, default: int = 0) -> int:
@@ -25,11 +30,17 @@ def integer(config: Config, *names: str, default: int = 0) -> int:
         value = config.get(name)
         if isinstance(value, bool):
             continue
-        if isinstance(value, int) and value >= 0:
+        if isinstance(value, int) and 0 <= value <= _LARGEST:
             return value
-        if isinstance(value, float) and math.isfinite(value) and value >= 0 and value == int(value):
+        if isinstance(value, float) and math.isfinite(value) and 0 <= value <= _LARGEST and value == int(value):
             return int(value)
     return default
+
+
+def layers_in(config: Config, *names: str) -> int:
+    """A number of layers; more than any model has counts as none."""
+    count = integer(config, *names)
+    return count if count <= _MOST_LAYERS else 0
 
 
 def truth(config: Config, name: str, default: bool = False) -> bool:

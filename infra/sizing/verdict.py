@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from interlock.infra.sizing.defaults import Resolved
-from interlock.infra.sizing.kv_plan import KvPlan, Layout
+from interlock.infra.sizing.kv_plan import KvPlan, Layout, longest
 from interlock.infra.sizing.overheads import growth_gib, start_gib
 from interlock.infra.sizing.quantization import Scheme
 from interlock.infra.sizing.result import Estimate, Verdict
@@ -119,4 +119,5 @@ def _arithmetic(found: Resolved, pool: Pool, plan: KvPlan, available: float) -> 
     text = f"{available:.2f} GiB of KV cache {word} the {need:.2f} GiB of one request of {found.max_model_len} tokens"
     if plan.fits:
         return f"{text} ({plan.concurrency:.2f} at the same time)"
-    return f"{text}; {plan.longest} tokens would fit" if plan.longest else text
+    shorter = longest(pool.layout, int(available * GIB), found.max_model_len)
+    return f"{text}; {shorter} tokens would fit" if shorter else text

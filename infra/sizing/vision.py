@@ -2,7 +2,7 @@
 
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.ledger import Ledger
-from interlock.infra.sizing.reading import Config, integer, mapping, text
+from interlock.infra.sizing.reading import Config, integer, layers_in, mapping, text
 
 
 def tower(ledger: Ledger, facts: ModelFacts) -> None:
@@ -26,7 +26,7 @@ def tower(ledger: Ledger, facts: ModelFacts) -> None:
 
 
 def _qwen3(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
-    width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), integer(vision, "depth")
+    width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), layers_in(vision, "depth")
     patch, merge, frames = integer(vision, "patch_size", default=16), integer(vision, "spatial_merge_size", default=2), 2
     out = integer(vision, "out_hidden_size") or facts.hidden_size
     ledger.add(3 * frames * patch * patch * width + width)
@@ -47,7 +47,7 @@ def _qwen3(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
 
 def _qwen2(ledger: Ledger, facts: ModelFacts, vision: Config, *, gated: bool) -> None:
     width = integer(vision, "hidden_size") if gated else integer(vision, "embed_dim")
-    inter, depth = integer(vision, "intermediate_size") or 4 * width, integer(vision, "depth", default=32)
+    inter, depth = integer(vision, "intermediate_size") or 4 * width, (layers_in(vision, "depth") or 32)
     patch, merge = integer(vision, "patch_size", default=14), integer(vision, "spatial_merge_size", default=2)
     ledger.add(3 * 2 * patch * patch * width)
     for _ in range(depth):
@@ -67,7 +67,7 @@ def _attention(ledger: Ledger, width: int) -> None:
 
 
 def _pixtral(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
-    width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), integer(vision, "num_hidden_layers")
+    width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), layers_in(vision, "num_hidden_layers")
     patch, merge, hidden = (
         integer(vision, "patch_size", default=14),
         integer(facts.config, "spatial_merge_size", default=2),
@@ -88,7 +88,7 @@ def _pixtral(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
 
 
 def _siglip(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
-    width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), integer(vision, "num_hidden_layers")
+    width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), layers_in(vision, "num_hidden_layers")
     patch, image = integer(vision, "patch_size", default=14), integer(vision, "image_size", default=896)
     ledger.add(3 * patch * patch * width + width)
     ledger.add((image // patch) ** 2 * width)
@@ -103,7 +103,7 @@ def _siglip(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
 
 
 def _llama4(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
-    width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), integer(vision, "num_hidden_layers")
+    width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), layers_in(vision, "num_hidden_layers")
     patch, image = integer(vision, "patch_size", default=14), integer(vision, "image_size", default=336)
     ratio = vision.get("pixel_shuffle_ratio")
     ratio = ratio if isinstance(ratio, int | float) and ratio > 0 else 0.5
@@ -125,7 +125,7 @@ def _llama4(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
 def _plain(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
     """A usual vision transformer with a two-layer projector, divided over TP."""
     width = integer(vision, "hidden_size", "embed_dim")
-    depth = integer(vision, "num_hidden_layers", "depth")
+    depth = layers_in(vision, "num_hidden_layers", "depth")
     inter = integer(vision, "intermediate_size") or 4 * width
     ledger.add(depth * (4 * width * width + 2 * width * inter) // ledger.shard.tp)
     ledger.add(width * facts.hidden_size)

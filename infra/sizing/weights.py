@@ -1,7 +1,7 @@
 """Bytes of the weights on one rank, tensor by tensor."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from interlock.infra.sizing import blocks
 from interlock.infra.sizing.facts import ModelFacts
@@ -24,7 +24,6 @@ class RankWeights:
     """Buffers and copies made after loading: rotary tables, absorbed matrices of latent attention."""
     padding_bytes: int
     """What the allocator holds beyond the tensors."""
-    drop_vision: bool = False
 
 
 def stage_layers(layers: int, pp: int, stage: int) -> range:
@@ -37,7 +36,7 @@ def stage_layers(layers: int, pp: int, stage: int) -> range:
     return range(start, start + parts[stage])
 
 
-@cache
+@lru_cache(maxsize=4096)
 def rank_weights(facts: ModelFacts, shard: Shard, width: int | None = None) -> RankWeights:
     """Weights of the rank that ``shard`` names. ``width``: bytes per number when a dtype is forced."""
     width = width or facts.dtype_bytes

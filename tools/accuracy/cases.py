@@ -45,7 +45,7 @@ class Scored:
     @property
     def named(self) -> bool:
         """The source names the model (otherwise it was guessed from bytes per token)."""
-        return (self.log.get("derived") or {}).get("model_identity", "stated") == "stated"
+        return bool((self.log.get("derived") or {}).get("model_identity", "stated") == "stated")
 
     @property
     def foreign(self) -> bool:

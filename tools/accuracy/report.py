@@ -73,12 +73,17 @@ def verdict_lines(cases: Sequence[Scored], named: str) -> str:
     n = found.total("ran") + found.total("failed")
     unsure = found.at("ran", "unsure") + found.at("failed", "unsure")
     wrong_fit, wrong_no = found.at("failed", "fits"), found.at("ran", "does_not_fit")
+    failed, ran = found.total("failed"), found.total("ran")
     lines = [
-        f"`fits` on a case that failed: **{wrong_fit}** of {found.total('failed')} (at most {percent(upper_bound(wrong_fit, found.total('failed')), 0)} with 95 % confidence)",
-        f"`does not fit` on a case that ran: **{wrong_no}** of {found.total('ran')} (at most {percent(upper_bound(wrong_no, found.total('ran')), 0)})",
+        f"`fits` on a case that failed: **{wrong_fit}** of {failed} (at most {_bound(wrong_fit, failed)} with 95 % confidence)",
+        f"`does not fit` on a case that ran: **{wrong_no}** of {ran} (at most {_bound(wrong_no, ran)})",
         f"`unsure`: **{unsure}** of {n} ({percent(unsure / n if n else math.nan)}) among {named}",
     ]
     return "\n".join(f"- {line}" for line in lines)
+
+
+def _bound(hits: int, n: int) -> str:
+    return percent(upper_bound(hits, n), 0)
 
 
 def rival_table(cases: Sequence[Scored]) -> str:
@@ -123,10 +128,12 @@ def report(cases: Sequence[Scored]) -> str:
         "\n\n".join(
             [
                 "# How wrong the memory planner is",
-                "Written by `make accuracy` (`python -m tools.accuracy`); do not edit. Every figure stands beside the number of logs it rests on "
+                "Written by `make accuracy` (`python -m tools.accuracy`); do not edit. Every figure stands beside "
+                "the number of logs it rests on "
                 "and a 95 % confidence bound. Errors are relative to what vLLM logged. The planner is told what the log says was asked "
                 "(model, GPU, arguments, version), never what came out; what is not stated takes the version's default.",
-                f"{len(logs)} public logs and {len(runs)} runs measured on one H200. Left out of the figures below (a log can fall under several): "
+                f"{len(logs)} public logs and {len(runs)} runs measured on one H200. "
+                "Left out of the figures below (a log can fall under several): "
                 + "; ".join(f"{name}: {count}" for name, count in left_out.items())
                 + ".",
                 "![Predicted against logged KV memory](accuracy.svg)",
@@ -146,7 +153,8 @@ def report(cases: Sequence[Scored]) -> str:
                 "The H200 runs:",
                 verdict_table(runs),
                 "## What would be used otherwise",
-                "Public logs and H200 runs that state model, GPU memory and an outcome. `unsure` counts as no answer. hf-mem reads the checkpoint "
+                "Public logs and H200 runs that state model, GPU memory and an outcome. `unsure` counts as no answer. "
+                "hf-mem reads the checkpoint "
                 "headers from the hub, so its sum is computed here with our weights; llm-d-planner's constants are read from its package.",
                 rival_table([*basics, *runs]),
                 rival_pool([*basics, *runs]),

@@ -46,7 +46,7 @@ def rule(extra_gib: float) -> Method:
 def weights_and_one_request(case: Scored) -> bool | None:
     """hf-mem's sum: weights from the headers and the KV cache of one request, against the whole card."""
     weights, total, need = _weights_gib(case), case.log.get("gpu_total_gib"), case.answer.get("kv_needed_gib")
-    return None if weights is None or not total or need is None else weights + need <= total
+    return None if weights is None or not total or need is None else bool(weights + need <= total)
 
 
 def llmd(overheads: Mapping[str, Any]) -> Method:

@@ -1,0 +1,141 @@
+"""``interlock size``: memory of one model on one GPU, without a stack."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from interlock.infra.errors import REFUSED, ConfigError, Problem
+
+Model = Annotated[
+    str | None, typer.Option("--model", "-m", help="Catalog id, or the path of a config.json or of the folder that holds one.")
+]
+Gpu = Annotated[str | None, typer.Option("--gpu", "-g", help="GPU name, as the data sheet, nvidia-smi or a node label spells it.")]
+GpuMemory = Annotated[float | None, typer.Option("--gpu-total-gib", help="Total memory as CUDA reports it, in GiB.")]
+Mig = Annotated[str | None, typer.Option("--mig-profile", help="MIG slice, such as 3g.40gb.")]
+Tp = Annotated[int, typer.Option("--tp", "--tensor-parallel-size", min=1)]
+Pp = Annotated[int, typer.Option("--pp", "--pipeline-parallel-size", min=1)]
+Dp = Annotated[int, typer.Option("--dp", "--data-parallel-size", min=1)]
+Length = Annotated[int | None, typer.Option("--max-model-len", min=-1, help="-1: as long as fits.")]
+Version = Annotated[str | None, typer.Option("--vllm-version")]
+Argument = Annotated[list[str] | None, typer.Option("--arg", "-a", help="Any engine argument by its vLLM name: -a max_num_seqs=64.")]
+Lines = Annotated[
+    Path | None, typer.Option("--jsonl", help="One case per line (docs/size.md); prints one JSON line per case. - reads standard input.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of tables.")]
+
+
+def size(  # noqa: PLR0917  (options of a command, given by name)
+    model: Model = None,
+    gpu: Gpu = None,
+    tp: Tp = 1,
+    pp: Pp = 1,
+    dp: Dp = 1,
+    max_model_len: Length = None,
+    gpu_memory_utilization: Annotated[float | None, typer.Option("--gpu-memory-utilization", min=0.01, max=1.0)] = None,
+    kv_cache_dtype: Annotated[str | None, typer.Option("--kv-cache-dtype")] = None,
+    quantization: Annotated[str | None, typer.Option("--quantization")] = None,
+    vllm_version: Version = None,
+    gpu_total_gib: GpuMemory = None,
+    mig_profile: Mig = None,
+    arg: Argument = None,
+    jsonl: Lines = None,
+    as_json: AsJson = False,
+) -> None:
+    """Does a model fit a GPU? Weights, KV cache, activation and graphs with their uncertainty. Exit 1: it does not fit."""
+    if jsonl is not None:
+        _answer_lines(jsonl)
+        return
+    stated = {
+        **{"model": model, "gpu": gpu, "tp": tp, "pp": pp, "dp": dp, "max_model_len": max_model_len, "vllm_version": vllm_version},
+        **{"gpu_memory_utilization": gpu_memory_utilization, "kv_cache_dtype": kv_cache_dtype, "quantization": quantization},
+        **{"gpu_total_gib": gpu_total_gib, "mig_profile": mig_profile},
+    }
+    _answer(_with_config({**stated, **dict(map(_argument, arg or ()))}), as_json=as_json)
+
+
+def _answer(case: dict[str, Any], *, as_json: bool) -> None:
+    from rich.console import Console
+
+    from interlock.cli.explain import render_budget
+    from interlock.infra.sizing import Verdict, cases
+    from interlock.infra.sizing import size as size_request
+
+    request, strange = cases.request_of(case)
+    if request is None or strange:
+        raise ConfigError([Problem("", text, "interlock size") for text in strange or ("the request cannot be read",)])
+    result = size_request(request)
+    if as_json:
+        print(result.model_dump_json(indent=2))
+    else:
+        Console().print(render_budget(result, title=f"{case.get('model')} on {case.get('gpu') or 'a GPU'}"))
+    if result.verdict is Verdict.DOES_NOT_FIT:
+        raise typer.Exit(REFUSED)
+
+
+def _argument(text: str) -> tuple[str, Any]:
+    """``name=value`` with the value as JSON where it is JSON."""
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise ConfigError([Problem("--arg", f"{text!r} is not name=value", "interlock size")])
+    try:
+        return name.strip().lstrip("-").replace("-", "_"), json.loads(value)
+    except ValueError:
+        return name.strip().lstrip("-").replace("-", "_"), value
+
+
+def _with_config(case: dict[str, Any]) -> dict[str, Any]:
+    """A model that is a path is read: config.json, and the sum of the tensors when the index beside it says so."""
+    path = Path(str(case.get("model") or ""))
+    if not case.get("model") or not (path.suffix == ".json" or path.is_dir()):
+        return case
+    folder = path if path.is_dir() else path.parent
+    config = _json_object(folder / "config.json" if path.is_dir() else path)
+    index = folder / "model.safetensors.index.json"
+    total = _json_object(index).get("metadata", {}).get("total_size") if index.exists() else None
+    return {**case, "config": config, "checkpoint_bytes": total if isinstance(total, int) else None}
+
+
+def _json_object(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigError([Problem("--model", f"cannot be read: {error.strerror}", str(path))]) from error
+    except ValueError as error:
+        raise ConfigError([Problem("--model", f"is not JSON: {error}", str(path))]) from error
+    if not isinstance(found, dict):
+        raise ConfigError([Problem("--model", "holds no JSON object", str(path))])
+    return found
+
+
+def _answer_lines(path: Path) -> None:
+    from interlock.infra.sizing.cases import answer_of
+
+    for number, line in enumerate(_read_lines(path), 1):
+        if not line.strip():
+            continue
+        try:
+            case = json.loads(line)
+        except ValueError:
+            case = None
+        if isinstance(case, dict):
+            answer = answer_of(case)
+        else:
+            answer = {"id": None, "verdict": "unsure", "reasons": [f"line {number} is not a JSON object"], "unknown": []}
+        print(json.dumps(answer))
+
+
+def _read_lines(path: Path) -> Iterator[str]:
+    if str(path) == "-":
+        yield from sys.stdin
+        return
+    try:
+        yield from path.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise ConfigError([Problem("--jsonl", f"cannot be read: {error.strerror}", str(path))]) from error
+
+
+__all__ = ["size"]

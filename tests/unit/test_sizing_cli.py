@@ -1,0 +1,100 @@
+"""``interlock size``: tables, JSON, lines, paths and exit codes."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from interlock.cli.explain import bar, render_budget
+from interlock.cli.size import size as command
+from interlock.infra.errors import ConfigError
+from interlock.infra.sizing import SizingRequest, size
+
+app = typer.Typer()
+app.command()(command)
+run = CliRunner().invoke
+CONFIG = {
+    "model_type": "llama",
+    "num_hidden_layers": 2,
+    "hidden_size": 256,
+    "num_attention_heads": 4,
+    "vocab_size": 1024,
+    "intermediate_size": 512,
+}
+
+
+def test_a_model_that_fits_ends_with_0_and_shows_every_term() -> None:
+    result = run(app, ["--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--max-model-len", "16384"], env={"COLUMNS": "180"})
+    assert result.exit_code == 0
+    for words in ("fits", "weights", "activation peak", "CUDA graphs", "KV cache", "KV tokens"):
+        assert words in result.output
+
+
+def test_a_model_that_does_not_fit_ends_with_1_and_says_what_would() -> None:
+    result = run(app, ["--model", "meta-llama/Llama-3.3-70B-Instruct", "--gpu", "H100", "--max-model-len", "16384"], env={"COLUMNS": "180"})
+    assert result.exit_code == 1
+    assert "would fit: --tensor-parallel-size 4" in result.output
+
+
+def test_json_is_the_whole_result() -> None:
+    result = run(app, ["--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--json"])
+    assert json.loads(result.output)["kv_bytes_per_token"] == 147456
+
+
+def test_engine_arguments_are_given_by_their_vllm_name() -> None:
+    few = run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H100", "--vllm-version", "0.11.0", "-a", "max-num-seqs=64", "--json"])
+    assert json.loads(few.output)["activation_gib"]["likely"] < 1
+
+
+def test_a_folder_with_a_config_and_an_index_is_a_model(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({**CONFIG, "max_position_embeddings": 4096}))
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": 5_000_000_000}}))
+    result = run(app, ["-m", str(tmp_path), "-g", "L4", "--json"])
+    assert json.loads(result.output)["weights_gib"]["likely"] == pytest.approx(5e9 / 2**30, rel=0.01)
+
+
+def test_lines_are_answered_one_by_one_whatever_they_hold(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text('{"id": "a", "model": "Qwen/Qwen3-8B", "gpu": "H100", "max_model_len": 4096}\n\n[1]\nnot json\n{"id": "b"}\n')
+    result = run(app, ["--jsonl", str(path)])
+    answers = [json.loads(line) for line in result.output.splitlines()]
+    assert [(answer["id"], answer["verdict"]) for answer in answers] == [("a", "fits"), (None, "unsure"), (None, "unsure"), ("b", "unsure")]
+
+
+def test_lines_can_come_from_standard_input() -> None:
+    result = run(app, ["--jsonl", "-"], input='{"id": 7}\n')
+    assert json.loads(result.output)["id"] == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-m", "Qwen/Qwen3-8B", "-a", "nonsense"], "is not name=value"),
+        (["-m", "Qwen/Qwen3-8B", "-a", "max_num_seqs=many"], "max_num_seqs = 'many' makes no sense"),
+        (["--jsonl", "/nowhere/at/all"], "cannot be read"),
+    ],
+)
+def test_wrong_usage_is_a_message_and_never_a_traceback(arguments: list[str], words: str) -> None:
+    result = run(app, arguments)
+    assert isinstance(result.exception, ConfigError)
+    assert words in str(result.exception)
+
+
+def test_a_config_that_is_not_json_is_a_message(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{")
+    result = run(app, ["-m", str(tmp_path)])
+    assert "is not JSON" in str(result.exception)
+
+
+def test_the_bar_is_to_scale() -> None:
+    result = size(SizingRequest(model="meta-llama/Llama-3.1-8B-Instruct", gpu="L4", max_model_len=8192))
+    drawn = bar(result)
+    blue = sum(span.end - span.start for span in drawn.spans if span.style == "blue")
+    assert len(drawn) == 72
+    assert blue == pytest.approx(72 * 14.99 / 22.03, abs=1)
+
+
+def test_an_unsure_answer_without_terms_can_be_shown() -> None:
+    assert render_budget(size(SizingRequest(model="nobody/nothing")), "x") is not None

@@ -1,0 +1,163 @@
+"""Model facts: what is read from a config, which tensor parallel sizes are valid and why not."""
+
+import pytest
+
+from interlock.infra.sizing import ModelFacts, model_facts
+from interlock.infra.sizing.facts import from_config, from_fields
+from interlock.infra.sizing.layers import Cache
+from interlock.infra.sizing.ledger import Shard
+from interlock.infra.sizing.quantization import Scheme, stated
+from interlock.infra.sizing.weights import rank_weights, stage_layers
+
+
+def facts_of(name: str) -> ModelFacts:
+    found = model_facts(name)
+    assert found is not None, name
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    [
+        ("deepseek-ai/DeepSeek-V3", 671.0),
+        ("Qwen/Qwen3-235B-A22B", 235.1),
+        ("Qwen/Qwen3-Next-80B-A3B-Instruct", 79.7),
+        ("openai/gpt-oss-120b", 116.8),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", 108.6),
+        ("mistralai/Mixtral-8x7B-v0.1", 46.7),
+        ("nvidia/Nemotron-H-56B-Base-8K", 56.3),
+        ("ai21labs/AI21-Jamba-1.5-Mini", 51.6),
+        ("microsoft/phi-2", 2.78),
+        ("google/gemma-3-27b-it", 27.4),
+        ("Qwen/Qwen2.5-VL-7B-Instruct", 8.29),
+    ],
+)
+def test_parameters_derived_from_shapes_are_those_of_the_model_card(name: str, billions: float) -> None:
+    assert facts_of(name).params / 1e9 == pytest.approx(billions, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("meta-llama/Llama-3.1-8B-Instruct", "dense"),
+        ("deepseek-ai/DeepSeek-V3", "mla"),
+        ("google/gemma-3-27b-it", "sliding"),
+        ("openai/gpt-oss-20b", "sliding"),
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "chunked"),
+        ("Qwen/Qwen3-Next-80B-A3B-Instruct", "hybrid"),
+        ("Qwen/Qwen3-30B-A3B", "moe"),
+        ("Qwen/Qwen3-VL-8B-Instruct", "vision"),
+        ("BAAI/bge-m3", "pooling"),
+    ],
+)
+def test_families_are_told_apart(name: str, family: str) -> None:
+    assert facts_of(name).family == family
+
+
+def test_an_encoder_has_no_kv_cache() -> None:
+    assert facts_of("BAAI/bge-m3").kv_layers == ()
+
+
+def test_layers_that_share_a_cache_have_none_of_their_own() -> None:
+    assert len(facts_of("google/gemma-4-E4B").kv_layers) == 24
+
+
+def test_sparse_latent_attention_has_a_second_cache_for_its_indexer() -> None:
+    kinds = [layer.cache for layer in facts_of("deepseek-ai/DeepSeek-V3.2").kv_layers]
+    assert kinds.count(Cache.MLA) == kinds.count(Cache.INDEXER) == 61
+
+
+def test_a_window_longer_than_the_context_is_still_a_window() -> None:
+    assert {layer.cache for layer in facts_of("microsoft/Phi-4-mini-instruct").kv_layers} == {Cache.SLIDING}
+
+
+@pytest.mark.parametrize(
+    ("heads", "tp", "words"),
+    [
+        ((52, 52), 3, "52 attention heads"),
+        ((64, 8), 3, "64 attention heads"),
+        ((12, 2), 8, "12 attention heads"),
+        ((28, 4), 7, "4 KV heads"),
+        ((40, 10), 4, "10 KV heads"),
+        ((6, 3), 6, "vocabulary"),
+    ],
+)
+def test_a_refused_tensor_parallel_size_says_what_does_not_divide(heads: tuple[int, int], tp: int, words: str) -> None:
+    query, keys = heads
+    facts = from_fields(
+        "x", layers=2, hidden_size=7680, attention_heads=query, kv_heads=keys, head_dim=128, vocab_size=32000, intermediate_size=26880
+    )
+    problem = facts.tp_problem(tp)
+    assert problem is not None
+    assert words in problem
+
+
+def test_kv_heads_are_repeated_when_there_are_more_ranks() -> None:
+    facts = facts_of("Qwen/Qwen2.5-3B-Instruct")
+    assert facts.tp_problem(8) is None
+    assert facts.kv_layers[0].heads_on_rank(8) == 1
+
+
+def test_a_block_quantized_width_must_hold_whole_blocks_on_each_rank() -> None:
+    facts = facts_of("Qwen/Qwen3-32B-FP8")
+    assert facts.valid_tp() == (1, 2, 4, 8)
+    narrow = from_config({**facts.config, "intermediate_size": 25600 // 8 * 3}, "narrow")
+    assert "block of 128" in (narrow.tp_problem(8) or "")
+
+
+def test_valid_sizes_of_a_model_with_28_heads() -> None:
+    assert facts_of("Qwen/Qwen2.5-7B-Instruct").valid_tp() == (1, 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "scheme"),
+    [
+        ("awq", Scheme.AWQ),
+        ("compressed-tensors fp8", Scheme.FP8_CHANNEL),
+        ("fp8 (online)", Scheme.FP8_ONLINE),
+        ("mxfp4", Scheme.MXFP4),
+        ("modelopt mixed NVFP4/FP8", Scheme.NVFP4),
+        ("GGUF Q4_K_M", Scheme.GGUF),
+        ("moe_wna16 (gptq int4)", Scheme.GPTQ),
+        ("something else", Scheme.UNKNOWN),
+    ],
+)
+def test_quantization_in_words_is_understood(words: str, scheme: Scheme) -> None:
+    found = stated(words)
+    assert found is not None
+    assert found.scheme is scheme
+
+
+def test_bf16_in_words_is_no_quantization() -> None:
+    assert stated("bfloat16") is None
+
+
+@pytest.mark.parametrize(
+    ("layers", "pp", "parts"), [(61, 4, [15, 15, 16, 15]), (80, 2, [40, 40]), (62, 4, [15, 16, 16, 15]), (27, 2, [14, 13])]
+)
+def test_pipeline_stages_get_the_layers_that_vllm_gives_them(layers: int, pp: int, parts: list[int]) -> None:
+    assert [len(stage_layers(layers, pp, i)) for i in range(pp)] == parts
+
+
+def test_tied_embeddings_are_held_twice_in_a_pipeline() -> None:
+    facts = facts_of("Qwen/Qwen2.5-0.5B-Instruct")
+    whole = rank_weights(facts, Shard()).param_bytes
+    stages = sum(rank_weights(facts, Shard(pp=2, stage=i)).param_bytes for i in range(2))
+    assert stages - whole == facts.vocab_size * facts.hidden_size * 2
+
+
+def test_replicated_parts_make_the_ranks_exceed_the_whole() -> None:
+    facts = facts_of("deepseek-ai/DeepSeek-V3")
+    ranks = 8 * rank_weights(facts, Shard(tp=8)).param_bytes
+    assert ranks / rank_weights(facts, Shard()).param_bytes == pytest.approx(1.012, abs=0.004)
+
+
+def test_a_variant_finds_its_base_model_and_how_it_is_stored() -> None:
+    found = facts_of("RedHatAI/Qwen3-32B-FP8-dynamic")
+    assert found.quantization is not None
+    assert found.quantization.scheme is Scheme.FP8_CHANNEL
+    assert found.layers == 64
+
+
+def test_an_unknown_model_is_none() -> None:
+    assert model_facts("nobody/nothing-7B") is None
