@@ -79,7 +79,9 @@ def short(types: dict[str, Any]) -> dict[str, Any]:
 
 def main(args: list[str]) -> int:
     """Entry point."""
-    all_types, found, kinds = definitions(), {}, {}
+    all_types = definitions()
+    found: dict[str, Any] = {}
+    kinds: dict[str, str] = {}
     for version, package, names in KINDS:
         for name in names:
             collect(f"{package}.{name}", all_types, found)

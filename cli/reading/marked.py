@@ -100,11 +100,11 @@ def compose(text: str) -> Any:
     try:
         loader = _LOADER(text)
     except (yaml.YAMLError, ValueError) as error:
-        raise _unreadable(error) from None
+        raise _unreadable(error, text) from None
     try:
         node = loader.get_single_node()
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _unreadable(error) from None
+        raise _unreadable(error, text) from None
     finally:
         loader.dispose()
     if node is not None:
@@ -112,12 +112,15 @@ def compose(text: str) -> Any:
     return node
 
 
-def _unreadable(error: Exception) -> Unreadable:
+def _unreadable(error: Exception, text: str) -> Unreadable:
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error).splitlines()[0] if str(error) else type(error).__name__
+    line, column = (mark.line, mark.column) if mark else (0, 0)
+    lines = text.split("\n", line + 1)
+    if mark and line < len(lines) and lines[line][column : column + 1] == "\t":
+        return Unreadable("a tab indents this line; YAML allows only spaces there", line + 1, column + 1)
+    problem = getattr(error, "problem", None) or (str(error).splitlines() or [type(error).__name__])[0]
     context = getattr(error, "context", None)
-    text = f"{context}: {problem}" if context else str(problem)
-    return Unreadable(text, mark.line + 1 if mark else 1, mark.column + 1 if mark else 1)
+    return Unreadable(f"{context}: {problem}" if context else str(problem), line + 1, column + 1)
 
 
 def _measure(node: Any, sizes: dict[int, int], depth: int) -> int:
@@ -202,7 +205,7 @@ def locate(root: Any, path: str) -> tuple[int, int]:
     while remaining:
         found = _child(node, remaining[0])
         if found is None:
-            return _inside(node, remaining) or place
+            return _inside(node, remaining, place[1]) or place
         mark, node = found
         place = (mark.line, mark.column)
         remaining = remaining[1:]
@@ -223,8 +226,8 @@ def _child(node: Any, step: str | int) -> tuple[Any, Any] | None:
     return None
 
 
-def _inside(node: Any, remaining: list[str | int]) -> tuple[int, int] | None:
-    """The place of a field inside YAML that stands in a block text."""
+def _inside(node: Any, remaining: list[str | int], column: int) -> tuple[int, int] | None:
+    """The place of a field inside YAML that stands in a block text, which is taken to be indented by two from its key."""
     if not isinstance(node, yaml.ScalarNode) or node.style != "|" or len(node.value) > 200_000:
         return None
     try:
@@ -234,5 +237,5 @@ def _inside(node: Any, remaining: list[str | int]) -> tuple[int, int] | None:
     if inner is None or _child(inner, remaining[0]) is None:
         return None
     path = "".join(f"[{step}]" if isinstance(step, int) else f'["{step}"]' for step in remaining)
-    line, column = locate(inner, path)
-    return node.start_mark.line + 1 + line, column
+    inner_line, inner_column = locate(inner, path)
+    return node.start_mark.line + 1 + inner_line, column + 2 + inner_column

@@ -55,7 +55,7 @@ def _read(text: Text, reading: Reading) -> FileRead:
         _json(text, file, reading) or _yaml(text, file, reading)
     except RecursionError:
         file.why = "nested too deeply to be read"
-    if not file.documents and not file.why:
+    if not file.why and all(marked.data is None and not marked.error for marked in file.documents):
         file.why = "empty"
     return file
 

@@ -2,7 +2,9 @@
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from interlock.infra.facts import Claim, Fact, Quota, SecretObject, known, unknown
 from interlock.infra.recognise.context import Context
@@ -19,6 +21,29 @@ def read_claim(root: Node, document: Document, context: Context) -> Iterator[Cla
     if modes and not stated:
         fact = unknown(modes.path, "not a list of plain texts")
     yield Claim(origin(root, document), fact, spec["storageClassName"].text(), spec.at("resources", "requests", "storage").size())
+
+
+def claim_users(documents: Iterable[Document]) -> Counter[tuple[str, str]]:
+    """How often each claim is named by a pod of the documents: (namespace, claim) to count."""
+    users: Counter[tuple[str, str]] = Counter()
+    for document in documents:
+        namespace = Node(document.data, document.path).at("metadata", "namespace").string()
+        users.update((namespace, name) for name in _claim_names(document.data, 0))
+    return users
+
+
+def _claim_names(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, Mapping) and depth < 40:
+        for key, inner in value.items():
+            if key in ("claimName", "existingClaim", "pvcName") and isinstance(inner, str):
+                yield inner
+            else:
+                yield from _claim_names(inner, depth + 1)
+    elif isinstance(value, list | tuple) and depth < 40:
+        for inner in value:
+            yield from _claim_names(inner, depth + 1)
+    elif isinstance(value, str) and value.startswith("pvc://"):
+        yield value.removeprefix("pvc://").split("/")[0]
 
 
 def read_secret(root: Node, document: Document, context: Context) -> Iterator[SecretObject]:

@@ -1,5 +1,6 @@
 """From documents to one bundle of facts: a table of readers by kind."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from interlock.infra.facts import (
     SharingConfig,
     StorageClass,
     Workload,
+    known,
 )
 from interlock.infra.recognise import (
     charts,
@@ -122,8 +124,20 @@ def recognise(documents: Sequence[Document], *, closed: bool = False, parse: Par
         for item in _read(document, context, policies):
             found[_FIELDS[type(item)]].append(item)
     found["problems"].extend(_problems(whole, found["workloads"]))
+    found["claims"] = _with_users(found["claims"], whole)
     facts: dict[str, Any] = {name: tuple(items) for name, items in found.items()}
     return Bundle(**facts, closed=closed)
+
+
+def _with_users(claims: Iterable[Claim], documents: Sequence[Document]) -> list[Claim]:
+    """Claims with the number of places that name them."""
+    users = objects.claim_users(documents) if claims else Counter[tuple[str, str]]()
+    counted = []
+    for claim in claims:
+        space = claim.origin.namespace
+        named = sum(count for (near, name), count in users.items() if name == claim.origin.name and (near == space or "" in (near, space)))
+        counted.append(replace(claim, users=known(named)))
+    return counted
 
 
 def _problems(documents: Iterable[Document], workloads: Sequence[Workload]) -> Iterator[DocumentProblem]:

@@ -190,7 +190,7 @@ class Shell:
         elif words is None:
             self._unknown(raw, many=bool(listed_all) or not quoted)
         elif listed_all or len(words) > 1:
-            self._spread(words, raw)
+            self._spread(words, raw, quoted=bool(listed_all) or quoted)
         else:
             self._insert(words[0] if words else Word(""), raw, quoted)
 
@@ -233,13 +233,11 @@ class Shell:
                 self._end_word()
             self._add(pieces[-1] if pieces else "", raw)
 
-    def _spread(self, words: list[Word], raw: str) -> None:
-        for word in words[:-1]:
-            self._insert(word, raw, quoted=True)
-            self._many |= word.many
-            self._end_word()
-        for word in words[-1:]:
-            self._insert(word, raw, quoted=True)
+    def _spread(self, words: list[Word], raw: str, *, quoted: bool = True) -> None:
+        for index, word in enumerate(words):
+            if index:
+                self._end_word()
+            self._insert(word, raw, quoted=quoted)
             self._many |= word.many
 
     def _end_word(self) -> None:
