@@ -78,6 +78,9 @@ def kubelet(cluster: Cluster, node: Node) -> dict[str, Any]:
         "failSwapOn": False,
         "containerRuntimeEndpoint": f"unix://{SOCKET}",
         "resolvConf": "/dev/null",
+        # Nobody answers there; without an address the kubelet warns about every pod.
+        "clusterDNS": ["10.96.0.10"],
+        "clusterDomain": "cluster.local",
         "podLogsDir": str(node.at("pod-logs")),
         "volumePluginDir": str(node.at("volume-plugins")),
         "imageGCHighThresholdPercent": 100,

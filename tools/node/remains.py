@@ -14,8 +14,7 @@ from tools.cluster.state import Cluster
 from tools.node import cgroups
 from tools.node.settings import cgroup_of, folder_of
 
-CHAINS = ("filter", "nat", "mangle")
-OURS = ("KUBE", "CNI")
+TABLES = ("filter", "nat", "mangle")
 
 
 def count(cluster: Cluster) -> dict[str, list[str]]:
@@ -30,19 +29,18 @@ def count(cluster: Cluster) -> dict[str, list[str]]:
         "containers": sorted({f"{pid} {_command(pid)}" for group in groups for pid in cgroups.members(group)}),
         "mounts": [line for line in _lines("/proc/mounts") if str(cluster.folder) in line or namespace in line],
         "control groups": [str(group) for group in groups],
-        "interfaces": [name for name in os.listdir("/sys/class/net") if name == interface or name.startswith(("cni", "veth"))],
+        "interfaces": [name for name in os.listdir("/sys/class/net") if name == interface] + _links(known),
         "packet filter rules": packet_filter(known),
-        "folders": [str(path) for path in _folders(cluster, namespace) if path.exists()],
+        "folders": [str(path) for path in (cluster.folder, Path("/run/netns", namespace)) if path.exists()],
     }
 
 
 def packet_filter(cluster: Cluster) -> list[str]:
-    """Rules of kube-proxy or the pod network: on the host, and inside the cluster's network namespace while there is one."""
+    """Rules of kube-proxy in the cluster's network namespace; the host's own are never touched."""
     found = []
-    for enter in ([], cluster.enter()) if cluster.namespace else ([],):
-        for table in CHAINS:
-            done = subprocess.run([*enter, "iptables", "-t", table, "-S"], capture_output=True, text=True, check=False)
-            found += [line for line in done.stdout.splitlines() if any(word in line for word in OURS)]
+    for table in TABLES if cluster.namespace else ():
+        done = subprocess.run([*cluster.enter(), "iptables", "-t", table, "-S"], capture_output=True, text=True, check=False)
+        found += [line for line in done.stdout.splitlines() if "KUBE" in line]
     return found
 
 
@@ -55,12 +53,14 @@ def remove(cluster: Cluster) -> list[str]:
     if groups:
         removed.append(f"{groups} control groups")
     if cluster.namespace and packet_filter(cluster):
-        for table in CHAINS:
+        for table in TABLES:
             for action in ("-F", "-X"):
                 subprocess.run([*cluster.enter(), "iptables", "-t", table, action], capture_output=True, check=False)
         removed.append("packet filter rules")
     if cluster.namespace:
-        removed += [f"interface {name}" for name in _links(cluster)]
+        for name in _links(cluster):
+            subprocess.run([*cluster.enter(), "ip", "link", "delete", name], capture_output=True, check=False)
+            removed.append(f"interface {name}")
     folder = folder_of(cluster)
     if folder.exists():
         shutil.rmtree(folder)
@@ -94,16 +94,11 @@ def _of_node(cluster: Cluster) -> list[int]:
 
 
 def _links(cluster: Cluster) -> list[str]:
+    """The pod network's interfaces in the cluster's namespace."""
+    if not cluster.namespace:
+        return []
     shown = subprocess.run([*cluster.enter(), "ip", "-json", "link"], capture_output=True, text=True, check=False)
-    names = [link["ifname"] for link in json.loads(shown.stdout or "[]") if link["ifname"].startswith(("cni", "veth"))]
-    for name in names:
-        subprocess.run([*cluster.enter(), "ip", "link", "delete", name], capture_output=True, check=False)
-    return names
-
-
-def _folders(cluster: Cluster, namespace: str) -> list[Path]:
-    on_the_host = ("/var/lib/cni/networks/pods", "/run/containerd", "/var/log/pods", "/var/log/containers", "/var/lib/kubelet")
-    return [cluster.folder, Path("/run/netns", namespace), *map(Path, on_the_host)]
+    return [link["ifname"] for link in json.loads(shown.stdout or "[]") if link["ifname"].startswith(("cni", "veth"))]
 
 
 def _command(pid: int) -> str:

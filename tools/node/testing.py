@@ -1,0 +1,88 @@
+"""What engine tests hold in their hands: the running real node, and the program's stack on it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from interlock.infra.config import load
+from interlock.infra.manifests.common import Manifest
+from interlock.infra.manifests.render import render
+from interlock.infra.plan.plan import plan
+from tools.cluster.testing import LocalCluster, Outcome, PulumiProject
+from tools.common import ROOT
+from tools.node.ask import answer
+from tools.node.settings import Node
+from tools.node.stack import STACK
+
+
+def node_config(cluster: str, namespace: str) -> dict[str, Any]:
+    """The config of Pulumi.node.yaml for another cluster; the one card is given out in two time slices."""
+    config: dict[str, Any] = yaml.safe_load((ROOT / "Pulumi.node.yaml").read_text())["config"]["interlock:cluster"]
+    config |= {"target": {"local": cluster}, "namespace": namespace}
+    config["pools"][0] |= {"gpus_per_node": 1, "share": {"kind": "time-slicing", "replicas": 2}}
+    return config
+
+
+@dataclass(frozen=True)
+class RealNode(LocalCluster):
+    """A running local cluster with one real node."""
+
+    node: Node
+
+    def render(self, config: dict[str, Any]) -> list[Manifest]:
+        """The objects that the program makes of ``config``."""
+        loaded = load(config)
+        return render(loaded, plan(loaded, STACK))
+
+    def pod(self, namespace: str, selector: str = "interlock.dev/server=chat") -> dict[str, Any]:
+        """The newest pod that ``selector`` finds."""
+        found: list[dict[str, Any]] = self.get("pods", "-n", namespace, "-l", selector)["items"]
+        return max(found, key=lambda pod: pod["metadata"]["creationTimestamp"])
+
+    def pod_named(self, namespace: str, name: str) -> dict[str, Any]:
+        """The pod of that name."""
+        found: dict[str, Any] = self.get("pod", name, "-n", namespace)
+        return found
+
+    def until(self, check: Callable[[], Any], what: str, seconds: float = 240) -> Any:
+        """The first true value of ``check``; fails the test when there is none."""
+        deadline = time.monotonic() + seconds
+        while not (value := check()):
+            assert time.monotonic() < deadline, f"{what}: not seen in {seconds:.0f} s"
+            time.sleep(0.5)
+        return value
+
+    def events(self, namespace: str, name: str) -> list[tuple[str, str]]:
+        """Reason and message of every event of one object."""
+        found = self.get("events", "-n", namespace, f"--field-selector=involvedObject.name={name}")
+        return [(event["reason"], event["message"]) for event in found["items"]]
+
+    def answer(self, namespace: str) -> str:
+        """What the stack's server says, through its Service."""
+        return answer(self.cluster, namespace, "chat", "tiny").text
+
+
+@dataclass
+class Deployed:
+    """The program's stack on the real node."""
+
+    project: PulumiProject
+    config: dict[str, Any]
+    outcome: Outcome
+
+    @property
+    def namespace(self) -> str:
+        namespace: str = self.config["namespace"]
+        return namespace
+
+    def up(self) -> Outcome:
+        """Writes the config and deploys it."""
+        path = self.project.folder / f"Pulumi.{STACK}.yaml"
+        data = yaml.safe_load(path.read_text()) if path.exists() else {}
+        path.write_text(yaml.safe_dump({**data, "config": {"interlock:cluster": self.config}}))
+        self.outcome = self.project.up()
+        assert self.outcome.code == 0, self.outcome.text
+        return self.outcome
