@@ -63,7 +63,8 @@ def read_config(path: Path | None) -> CheckConfig:
     if found is None:
         return CheckConfig()
     try:
-        return CheckConfig.model_validate(load_text(found.read_text("utf-8")) or {})
+        loaded = load_text(found.read_text("utf-8"))
+        return CheckConfig.model_validate({} if loaded is None else loaded)
     except OSError as error:
         raise ConfigError([Problem("", f"cannot be read: {error.strerror}", str(found))]) from None
     except ValidationError as error:

@@ -19,7 +19,27 @@ from interlock.infra.rules.catalogue import judge
 MANIFESTS = Path(__file__).parents[1] / "data" / "manifests"
 LAW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ODD = st.sampled_from(
-    [None, UNKNOWN, [], {}, "", "x", 0, -1, 1.5, True, "{{ x }}", "${X}", "$(Y)", [None], {"a": None}, float("nan"), 10**50, "\0", "9" * 400]
+    [
+        None,
+        UNKNOWN,
+        [],
+        {},
+        "",
+        "x",
+        0,
+        -1,
+        1.5,
+        True,
+        "{{ x }}",
+        "${X}",
+        "$(Y)",
+        [None],
+        {"a": None},
+        float("nan"),
+        10**50,
+        "\0",
+        "9" * 400,
+    ]
 )
 
 
@@ -84,7 +104,7 @@ def test_any_text_can_be_read_as_a_script(text: str) -> None:
 
 
 @LAW
-@given(st.lists(st.text(alphabet="-=_.tpmodel{}\" 019", max_size=20), max_size=12))
+@given(st.lists(st.text(alphabet='-=_.tpmodel{}" 019', max_size=20), max_size=12))
 def test_any_list_of_words_can_be_read_as_arguments(words: list[str]) -> None:
     read = read_arguments([Word(word, path=f"args[{index}]") for index, word in enumerate(words)])
     assert all(flag.path.startswith("args[") for flag in read.flags)

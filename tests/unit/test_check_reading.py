@@ -67,7 +67,11 @@ def test_a_path_is_read_back_into_its_steps() -> None:
 
 
 def test_documents_are_numbered_as_yaml_counts_them() -> None:
-    assert [(document.index, document.data) for document in read_stream("---\na: 1\n---\n---\nb: 2\n")] == [(0, {"a": 1}), (1, None), (2, {"b": 2})]
+    assert [(document.index, document.data) for document in read_stream("---\na: 1\n---\n---\nb: 2\n")] == [
+        (0, {"a": 1}),
+        (1, None),
+        (2, {"b": 2}),
+    ]
     assert [document.index for document in read_stream("# only a comment\n---\na: 1\n")] == [0]
 
 

@@ -37,7 +37,11 @@ def test_routes_carry_their_timeouts_and_controllers() -> None:
     routes = {route.kind: route for route in (*bundle("around").routes, *bundle("deployment").routes)}
     assert (routes["HTTPRoute"].read_timeout.value, routes["HTTPRoute"].controller.value) == (15, "envoy")
     assert (routes["VirtualService"].read_timeout.value, routes["VirtualService"].per_try_timeout.value) == (30, 10)
-    assert (routes["Ingress"].read_timeout.value, routes["Ingress"].controller.value, routes["Ingress"].backend.value) == (600, "nginx", "chat")
+    assert (routes["Ingress"].read_timeout.value, routes["Ingress"].controller.value, routes["Ingress"].backend.value) == (
+        600,
+        "nginx",
+        "chat",
+    )
     assert routes["Ingress"].paths == ("/v1",)
 
 
@@ -69,7 +73,10 @@ def test_a_policy_timeout_reaches_the_route_it_targets() -> None:
 
 
 def test_autoscalers_of_every_version_say_what_they_scale_on() -> None:
-    old = {"kind": "HorizontalPodAutoscaler", "spec": {"targetCPUUtilizationPercentage": 80, "scaleTargetRef": {"kind": "Deployment", "name": "d"}}}
+    old = {
+        "kind": "HorizontalPodAutoscaler",
+        "spec": {"targetCPUUtilizationPercentage": 80, "scaleTargetRef": {"kind": "Deployment", "name": "d"}},
+    }
     assert [(source, name.value) for source, name, _ in read(old).autoscalers[0].metrics] == [("Resource", "cpu")]
     (keda,) = bundle("around").autoscalers
     assert (keda.target_kind.value, keda.target.value, keda.min_replicas.value) == ("Deployment", "chat", 0)

@@ -138,7 +138,9 @@ def test_the_gpu_comes_from_node_labels_profiles_and_accelerator_types() -> None
     assert only("rayservice").gpu.value == "A10"
 
 
-@pytest.mark.parametrize("image", ["lmcache/lmstack-router:v1", "ghcr.io/llm-d/llm-d-inference-sim:v0.3", "vllm/vllm-router:v1", "nginx:1.27"])
+@pytest.mark.parametrize(
+    "image", ["lmcache/lmstack-router:v1", "ghcr.io/llm-d/llm-d-inference-sim:v0.3", "vllm/vllm-router:v1", "nginx:1.27"]
+)
 def test_what_only_stands_beside_an_engine_is_none(image: str) -> None:
     pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": image}]}}
     assert recognise([Document(pod)]).workloads == ()
@@ -186,5 +188,7 @@ def test_commands_that_do_not_start_what_they_seem_to_are_named(command: list[st
     ],
 )
 def test_the_version_is_taken_only_from_tags_that_are_vllm_versions(image: str, version: str | None) -> None:
-    (workload,) = recognise([Document({"kind": "Pod", "spec": {"containers": [{"name": "c", "image": image, "args": ["--model=m"]}]}})]).workloads
+    (workload,) = recognise(
+        [Document({"kind": "Pod", "spec": {"containers": [{"name": "c", "image": image, "args": ["--model=m"]}]}})]
+    ).workloads
     assert workload.engine.version.value == version

@@ -44,20 +44,25 @@ def kinds(document: dict[str, Any]) -> list[tuple[str, str]]:
     return [(problem.kind, problem.path) for problem in bundle.problems]
 
 
+ENGINE = "spec.template.spec.containers[0]"
 CASES: list[tuple[str, str, Change]] = [
-    ("schema-broken", "spec.template.spec.containers[0].args[2]", lambda d: engine(d)["args"].append(8000)),
-    ("schema-broken", "spec.template.spec.containers[0].env[0].value", lambda d: engine(d)["env"][0].update(value=1)),
-    ("schema-broken", "spec.template.spec.containers[0].ports[0].containerPort", lambda d: engine(d)["ports"][0].update(containerPort="8000")),
+    ("schema-broken", f"{ENGINE}.args[2]", lambda d: engine(d)["args"].append(8000)),
+    ("schema-broken", f"{ENGINE}.env[0].value", lambda d: engine(d)["env"][0].update(value=1)),
+    (
+        "schema-broken",
+        f"{ENGINE}.ports[0].containerPort",
+        lambda d: engine(d)["ports"][0].update(containerPort="8000"),
+    ),
     ("schema-broken", "spec.replicas", lambda d: d["spec"].update(replicas="2")),
     ("schema-broken", "spec", lambda d: d["spec"].pop("selector")),
     ("schema-broken", "spec.selector.matchLabels", lambda d: d["spec"]["selector"].update(matchLabels={"app": "b"})),
-    ("schema-broken", "spec.template.spec.containers[0].volumeMounts[0].name", lambda d: pod(d).pop("volumes")),
+    ("schema-broken", f"{ENGINE}.volumeMounts[0].name", lambda d: pod(d).pop("volumes")),
     ("schema-broken", "apiVersion", lambda d: d.update(apiVersion="apps/v1beta1")),
     ("schema-typo", "spec.template.spec.restartPolcy", lambda d: pod(d).update(restartPolcy="Always")),
-    ("schema-typo", "spec.template.spec.containers[0].envfrom", lambda d: engine(d).update(envfrom=[])),
+    ("schema-typo", f"{ENGINE}.envfrom", lambda d: engine(d).update(envfrom=[])),
     ("schema-misplaced", "spec.nodeSelector", lambda d: d["spec"].update(nodeSelector={})),
     ("schema-misplaced", "spec.template.spec.livenessProbe", lambda d: pod(d).update(livenessProbe={})),
-    ("placeholder", "spec.template.spec.containers[0].image", lambda d: engine(d).update(image="<your-registry>/vllm-openai:v0.11.0")),
+    ("placeholder", f"{ENGINE}.image", lambda d: engine(d).update(image="<your-registry>/vllm-openai:v0.11.0")),
     ("template-leftover", "spec.template.spec.serviceAccountName", lambda d: pod(d).update(serviceAccountName="{{ account }}")),
 ]
 
