@@ -85,6 +85,8 @@ def values(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
         if not facts or not flag.value.known or not flag_status(f"--{flag.name}", version).exists:
             continue
         value, choices = flag.value.get(), facts.get("choices")
+        if flag.name in _OWN_RULE:
+            continue
         if facts.get("kind") == "value" and choices and "," not in value and value not in [str(choice) for choice in choices]:
             some = ", ".join(str(choice) for choice in choices[:12])
             like = _like(value, [str(choice) for choice in choices])
@@ -94,6 +96,7 @@ def values(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
             yield Hit(flag.path, f"--{flag.name} {value!r} is no whole number", "write a whole number", value, severity=level)
 
 
+_OWN_RULE = ("max-lora-rank",)
 _HUMAN = (
     "max-model-len",
     "max-num-batched-tokens",
@@ -222,7 +225,7 @@ RULES = (
         demand="A flag is given once.",
         reason="The last one counts, so the reader of the first is misled.",
         source="Python documentation, argparse: a stored value is overwritten",
-        remedy="Keep one.",
+        remedy="Keep one of them.",
         fault="dup-flag",
         workload=duplicates,
     ),

@@ -17,7 +17,14 @@ _KINDS = (
         "The API server refuses the object.",
         "Correct the type.",
     ),
-    ("DOC-003", "dup-key", "warning", "A key is given once.", "The last one wins without a word, or strict readers refuse.", "Keep one."),
+    (
+        "DOC-003",
+        "dup-key",
+        "warning",
+        "A key is given once.",
+        "The last one wins without a word, or strict readers refuse.",
+        "Keep one of them.",
+    ),
     (
         "DOC-004",
         "schema-typo",
@@ -49,17 +56,8 @@ _KINDS = (
         "warning",
         "YAML inside a text is valid.",
         "The program that reads it fails or ignores it.",
-        "Repair it.",
+        "Repair the text.",
     ),
-    (
-        "DOC-009",
-        "dead-value",
-        "warning",
-        "Every value has an effect.",
-        "Somebody relies on something that is not so.",
-        "Remove it or put it right.",
-    ),
-    ("DOC-010", "probe-disabled", "warning", "Probes are not switched off.", "A hung engine keeps its traffic.", "Switch them on."),
 )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Fact, Workload
+from interlock.infra.facts import Bundle, Fact, Workload, known
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.fit import facts_of
 from interlock.infra.rules.reading import (
@@ -154,18 +154,20 @@ def requests_equal_limits(workload: Workload, bundle: Bundle, settings: Settings
 def heads_divide(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     """GPU-002: TP divides the attention heads; KV heads divide or are replicated evenly."""
     engine, size = workload.engine, workload.engine.tensor_parallel
-    if not size.known or size.get() < 1 or not engine.attention_heads.known:
+    found = facts_of(workload)
+    if not size.known or size.get() < 1 or not (engine.attention_heads.known or (found and found.attention_heads)):
         return
-    tp, heads = size.get(), engine.attention_heads.get()
-    ways = [n for n in range(1, tp + 1) if _splits(heads, engine.kv_heads, n)]
+    tp, heads = size.get(), engine.attention_heads.get() if engine.attention_heads.known else found.attention_heads if found else 0
+    kv = engine.kv_heads if engine.kv_heads.known or found is None or not found.kv_heads else known(found.kv_heads)
+    ways = [n for n in range(1, tp + 1) if _splits(heads, kv, n)]
     remedy = f"use TP {ways[-1]}" if ways else "use TP 1"
     remedy += f" (possible up to {tp}: {', '.join(map(str, ways))}); the rest of the GPUs can carry pipeline parallel or replicas"
     path = where(workload, "tensor_parallel", size)
     if heads % tp:
         text = f"{heads} attention heads / TP {tp} = {heads / tp:.2f}: not whole, so vLLM refuses to start"
         yield Hit(path, text, remedy, str(tp))
-    elif not _splits(heads, engine.kv_heads, tp):
-        text = f"{engine.kv_heads.get()} KV heads neither divide by TP {tp} nor replicate evenly over it"
+    elif not _splits(heads, kv, tp):
+        text = f"{kv.get()} KV heads neither divide by TP {tp} nor replicate evenly over it"
         yield Hit(path, text, remedy, str(tp))
 
 
@@ -178,7 +180,7 @@ def widths_align(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
     problem = tp_problem(found, size.get(), version or (0, 33, 0))
     older = None if problem or version else tp_problem(found, size.get(), (0, 0, 0))
     told = problem or older
-    if told is None or ("heads" in told and workload.engine.attention_heads.known):
+    if told is None or " heads " in told:
         return
     ways = [tp for tp in range(1, size.get() + 1) if tp_problem(found, tp, version or (0, 0, 0)) is None]
     note = "" if problem else " (refused before 0.33; the version is not stated)"

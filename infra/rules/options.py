@@ -124,6 +124,25 @@ def advice(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
             yield Hit(where(workload, "args", flag), f"--{name} {text}", remedy, str(flag.value))
 
 
+_NEEDS = (
+    ("max-lora-rank", "enable-lora"),
+    ("max-loras", "enable-lora"),
+    ("max-cpu-loras", "enable-lora"),
+    ("lora-modules", "enable-lora"),
+    ("tool-call-parser", "enable-auto-tool-choice"),
+    ("num-speculative-tokens", "speculative-model"),
+)
+
+
+def dead(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-018: an option has the switch that makes it count."""
+    for name, needed in _NEEDS:
+        flag = workload.engine.flag(name)
+        if flag.known and workload.engine.flag(needed).absent:
+            text = f"--{name} has no effect without --{needed}"
+            yield Hit(where(workload, "args", flag), text, f"add --{needed}, or take --{name} away", str(flag.value)[:80])
+
+
 _SERVE = ("https://docs.vllm.ai/en/latest/cli/serve/",)
 _LORA = ("https://docs.vllm.ai/en/latest/features/lora/",)
 
@@ -220,6 +239,17 @@ RULES = (
         source="vllm/config/model.py _verify_with_expert_parallelism",
         remedy="Take the flag away.",
         workload=experts,
+    ),
+    Rule(
+        code="ARG-018",
+        severity=Severity.WARNING,
+        demand="An option has the switch that makes it count.",
+        reason="Somebody relies on something that is not on.",
+        source="vllm/engine/arg_utils.py create_engine_config; vllm/entrypoints/openai/cli_args.py",
+        remedy="Add the switch, or take the option away.",
+        fault="dead-value",
+        links=_SERVE,
+        workload=dead,
     ),
     Rule(
         code="ARG-017",

@@ -114,6 +114,16 @@ def absurd_delay(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
                 yield Hit(delay.path or probe.path, text, remedy, f"{delay.get():g}")
 
 
+def switched_off(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-016: a probe is not switched off by numbers."""
+    for _, container in engine_containers(workload):
+        for probe in container.probes.values():
+            given = budget(probe)
+            if given.known and given.get() >= float(settings["most_seconds"]):
+                text = f"the {probe.kind} probe fails after {given.get() / 3600:g} h: it is as good as off"
+                yield Hit(where(workload, "probes", given), text, "choose numbers that end within an hour", f"{given.get():g}")
+
+
 def liveness_patience(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     """ROLL-015: the liveness probe does not kill a busy engine."""
     for _, container in engine_containers(workload):
@@ -170,6 +180,17 @@ RULES = (
         fault="probe-absurd-delay",
         workload=absurd_delay,
         settings={"most_seconds": 1200},
+    ),
+    Rule(
+        code="ROLL-016",
+        severity=Severity.WARNING,
+        demand="A probe is not switched off by its numbers.",
+        reason="An engine that never starts, or hangs, keeps its GPUs and its place for hours.",
+        source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'",
+        remedy="Choose numbers that end within an hour.",
+        fault="probe-disabled",
+        workload=switched_off,
+        settings={"most_seconds": 36000},
     ),
     Rule(
         code="ROLL-015",

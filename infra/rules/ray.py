@@ -233,7 +233,8 @@ def no_gpu_for_the_engine(workload: Workload, bundle: Bundle, settings: Settings
     """RAY-013: a Serve replica of one's own that holds the engine has a GPU."""
     for deployment in workload.ray.deployments if workload.ray else ():
         gpus = deployment.num_gpus
-        in_process = not deployment.llm and not deployment.bundles and world_of(workload) == 1
+        sizes = (size_of(workload, fact) for fact in (workload.engine.tensor_parallel, workload.engine.pipeline_parallel))
+        in_process = not deployment.llm and not deployment.bundles and all(size.value == 1 for size in sizes)
         if in_process and gpus.known and gpus.get() == 0 and not older(workload, str(settings["since"])):
             text = "the replica has no GPU, but vLLM initialises CUDA in the process that makes the engine"
             yield Hit(gpus.path or deployment.path, text, "give the replica num_gpus 1, or a placement group bundle with a GPU", "0")

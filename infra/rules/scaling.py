@@ -186,7 +186,7 @@ RULES = (
         demand="One autoscaler per workload.",
         reason="A ScaledObject makes an HPA of its own; two HPAs on one target fight, and Kubernetes reports AmbiguousSelector.",
         source="keda.sh documentation, 'Scaling Deployments'; Kubernetes documentation, HPA conditions",
-        remedy="Keep one.",
+        remedy="Keep one of them.",
         links=_HPA,
         bundle=both_kinds,
     ),

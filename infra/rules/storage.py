@@ -85,7 +85,7 @@ def host_path(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
 
 def unused_claim(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     """STO-003: a claim of the documents is used by one of them."""
-    for claim in bundle.claims:
+    for claim in bundle.claims if any(workload.engine.name == "vllm" for workload in bundle.workloads) else ():
         if claim.users.known and claim.users.get() == 0:
             text = f"claim {claim.origin.name} is used by no pod of these documents"
             yield Hit("metadata.name", text, "mount it where the model cache is, or delete it", claim.origin.name, origin=claim.origin)
@@ -205,7 +205,7 @@ RULES = (
         demand="A claim is used.",
         reason="The volume costs money, and the engine that should use it downloads into its container at each start.",
         source="Kubernetes documentation, 'Persistent Volumes'",
-        remedy="Mount it or delete it.",
+        remedy="Mount it, or delete it.",
         fault="unused-pvc",
         bundle=unused_claim,
     ),

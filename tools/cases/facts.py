@@ -22,7 +22,8 @@ def bundle_of(case: Mapping[str, Any]) -> Bundle | None:
     read = recognise([Document(document, "case", index) for index, document in enumerate(documents(made))])
     workloads = tuple(enriched(workload, made) for workload in read.workloads)
     routes = tuple(replace(route, longest_answer=_seconds(lengths(mapping(made.get("k8s"))))) for route in read.routes)
-    return replace(read, workloads=workloads, pools=(pool(made),), routes=(*routes, *plain_route(made)))
+    closed = case.get("closed") is True
+    return replace(read, workloads=workloads, pools=(pool(made),), routes=(*routes, *plain_route(made)), closed=closed)
 
 
 def weighed(case: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -58,7 +59,8 @@ def enriched(workload: Workload, case: Mapping[str, Any]) -> Workload:
         lora_rank=known(int(rank), "lora.rank") if rank else engine.lora_rank,
         draft_vocabulary=known(int(draft), "vllm.flags.speculative.draft_vocab") if draft else engine.draft_vocabulary,
     )
-    changed = replace(workload, engine=engine, pool=known(POOL, "gpu"))
+    origin = replace(workload.origin, ours=case.get("ours") is True)
+    changed = replace(workload, origin=origin, engine=engine, pool=known(POOL, "gpu"))
     return with_ray(changed, case) if mapping(case.get("ray")) else changed
 
 

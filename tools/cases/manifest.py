@@ -105,6 +105,8 @@ def container(case: Mapping[str, Any], pods: int) -> Manifest:
     }
     for path in k8s.get("emptyDirs") or []:
         built["volumeMounts"].append({"name": _volume(path), "mountPath": path})
+    if k8s.get("hostPath"):
+        built["volumeMounts"].append({"name": "weights", "mountPath": "/models"})
     if k8s.get("tmp_writable"):
         built["volumeMounts"].append({"name": "tmp", "mountPath": "/tmp"})
     if "shm_volume" not in k8s or mapping(k8s["shm_volume"]):
@@ -192,6 +194,8 @@ def pod(case: Mapping[str, Any], pods: int) -> Manifest:
     volumes: list[Manifest] = [cache_volume(k8s)] if cached(k8s) else []
     volumes += [{"name": _volume(path), "emptyDir": {}} for path in k8s.get("emptyDirs") or []]
     volumes += [{"name": "tmp", "emptyDir": {}}] if k8s.get("tmp_writable") else []
+    folder = k8s.get("hostPath")
+    volumes += [{"name": "weights", "hostPath": {"path": str(folder)}}] if folder else []
     shm = mapping(k8s.get("shm_volume"))
     if "shm_volume" not in k8s or shm:
         volumes.append({"name": "shm", "emptyDir": {"medium": "Memory", **shm}})

@@ -1,0 +1,55 @@
+"""Facts of public failures: at least nine of ten verdicts are right, and nothing that worked is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.cases.__main__ import main, verdict
+
+FILE = Path(__file__).parents[1] / "data" / "cases.jsonl"
+CASES: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
+
+
+def test_nine_of_ten_public_cases_get_the_right_verdict() -> None:
+    right = [case["id"] for case in CASES if verdict(case)["verdict"] == case["expected"]["verdict"]]
+    assert len(right) >= 0.9 * len(CASES)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case["expected"]["verdict"] == "accept"], ids=lambda case: case["id"])
+def test_what_ran_is_not_refused(case: dict[str, Any]) -> None:
+    said = verdict(case)
+    assert said["verdict"] != "reject", said["why"]
+
+
+def test_the_expected_verdict_is_not_read() -> None:
+    case = {"id": "x", "input": CASES[0]["input"]}
+    assert verdict(case)["verdict"] == verdict({**CASES[0], "id": "x"})["verdict"]
+
+
+@pytest.mark.parametrize("given", [{}, {"id": "a"}, {"id": "b", "input": None}, {"id": "c", "input": {"weather": {"rain": 1}}}])
+def test_a_case_that_speaks_of_nothing_known_is_unsupported(given: dict[str, Any]) -> None:
+    assert verdict(given)["verdict"] == "unsupported"
+
+
+@pytest.mark.parametrize("case", CASES[::9], ids=lambda case: case["id"])
+def test_unknown_keys_change_nothing(case: dict[str, Any]) -> None:
+    wider = json.loads(json.dumps(case))
+    wider["input"]["weather"] = {"rain": True}
+    for part in wider["input"].values():
+        part["x_unknown"] = ["anything", {"at": "all"}]
+    assert verdict(wider) == verdict(case)
+
+
+def test_one_line_of_json_for_each_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "two.jsonl"
+    file.write_text("\n".join(json.dumps(case) for case in CASES[:2]) + "\n", encoding="utf-8")
+    assert main([str(file)]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [set(line) for line in lines] == [{"id", "verdict", "codes", "why"}] * 2
+
+
+def test_a_missing_file_ends_with_two(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["/nowhere/cases.jsonl"]) == 2
+    assert "nowhere" in capsys.readouterr().err

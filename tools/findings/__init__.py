@@ -1,0 +1,1 @@
+"""Writes docs/findings.md from the rules and their examples: ``python -m tools.findings [--check]``."""
