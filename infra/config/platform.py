@@ -1,8 +1,9 @@
 """The cluster-wide part of a stack: the GPU layer and the priority classes."""
 
 from enum import StrEnum
+from typing import Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from interlock.infra.config.base import Config, Name, dns_name
 
@@ -19,8 +20,9 @@ class GpuLayerConfig(Config):
 
     kind: GpuLayerKind = GpuLayerKind.INSTALLED
     """installed or device-plugin."""
-    namespace: Name = "gpu-system"
-    """Namespace of the device plugin."""
+    namespace: Name | None = None
+    """Namespace of the device plugin; None = gpu-system for one of ours. Into the namespace of an installed one, MIG layouts are put
+    only when it is named."""
     config_map: str | None = None
     """For installed: ConfigMap with the plugin's configs by name; shared and MIG pools are checked against its keys."""
     image: str | None = None
@@ -36,8 +38,21 @@ class GpuLayerConfig(Config):
 
     @field_validator("namespace", "runtime_class")
     @classmethod
-    def _dns_label(cls, value: str) -> str:
-        return dns_name(value)
+    def _dns_label(cls, value: str | None) -> str | None:
+        return None if value is None else dns_name(value)
+
+    @model_validator(mode="after")
+    def _found(self) -> Self:
+        if self.config_map and self.kind is not GpuLayerKind.INSTALLED:
+            raise ValueError("config_map names the configs of an installed layer; this one makes its own")
+        if self.config_map and self.namespace is None:
+            raise ValueError("config_map needs the namespace that it is in")
+        return self
+
+    @property
+    def home(self) -> str:
+        """Namespace of the layer's objects."""
+        return self.namespace or "gpu-system"
 
 
 class PriorityClassConfig(Config):

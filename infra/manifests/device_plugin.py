@@ -31,10 +31,10 @@ def device_plugin_objects(config: ClusterConfig, stack: str) -> list[Manifest]:
     # hostPath volumes and the plugin's capabilities are refused by the other levels.
     level = {**names, "pod-security.kubernetes.io/enforce": "privileged"}
     objects = [
-        manifest("v1", "Namespace", layer.namespace, None, level),
+        manifest("v1", "Namespace", layer.home, None, level),
         manifest("node.k8s.io/v1", "RuntimeClass", layer.runtime_class, None, names, handler="nvidia"),
         *_account(stack, layer, names),
-        manifest("v1", "ConfigMap", configs, layer.namespace, names, immutable=True, data=data),
+        manifest("v1", "ConfigMap", configs, layer.home, names, immutable=True, data=data),
         _daemon_set(config, stack, "device-plugin", pools, _plugin_pod(layer, configs, bool(_mps(pools)))),
     ]
     if _mps(pools):
@@ -60,9 +60,9 @@ def _account(stack: str, layer: GpuLayerConfig, names: dict[str, str]) -> list[M
     name = joined(stack, "device-plugin")
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
     rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}]
-    subjects = [{"kind": "ServiceAccount", "name": name, "namespace": layer.namespace}]
+    subjects = [{"kind": "ServiceAccount", "name": name, "namespace": layer.home}]
     return [
-        manifest("v1", "ServiceAccount", name, layer.namespace, names),
+        manifest("v1", "ServiceAccount", name, layer.home, names),
         manifest("rbac.authorization.k8s.io/v1", "ClusterRole", name, None, names, rules=rules),
         manifest("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", name, None, names, roleRef=role, subjects=subjects),
     ]
@@ -88,7 +88,7 @@ def _daemon_set(config: ClusterConfig, stack: str, component: str, pools: Sequen
     template = {"metadata": {"labels": names, "annotations": {label("config"): configs}}, "spec": spec}
     selector = {key: names[key] for key in (COMPONENT, label("stack"))}
     body = {"selector": {"matchLabels": selector}, "updateStrategy": {"type": "RollingUpdate"}, "template": template}
-    return manifest("apps/v1", "DaemonSet", joined(stack, component), layer.namespace, names, spec=body)
+    return manifest("apps/v1", "DaemonSet", joined(stack, component), layer.home, names, spec=body)
 
 
 def _image(layer: GpuLayerConfig) -> str:

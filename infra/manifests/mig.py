@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from interlock.infra.config.cluster import ClusterConfig
+from interlock.infra.config.platform import GpuLayerKind
 from interlock.infra.config.pools import PoolConfig, Sharing
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.naming import joined, label
@@ -27,9 +28,9 @@ def mig_config(pools: Sequence[PoolConfig]) -> dict[str, Any]:
 
 def mig_objects(config: ClusterConfig, stack: str) -> list[Manifest]:
     """The ConfigMap for the MIG manager, when a pool uses MIG. Its name is fixed: the manager's own settings refer to it."""
-    pools = [pool for pool in config.pools if pool.share.kind is Sharing.MIG]
-    if not pools:
+    pools, layer = [pool for pool in config.pools if pool.share.kind is Sharing.MIG], config.platform.gpu_layer
+    if not pools or (layer.kind is GpuLayerKind.INSTALLED and layer.namespace is None):
         return []
     names = {"app.kubernetes.io/managed-by": MANAGED_BY, label("stack"): stack}
     data = {"config.yaml": json.dumps(mig_config(pools), indent=2) + "\n"}
-    return [manifest("v1", "ConfigMap", joined(stack, "mig-parted"), config.platform.gpu_layer.namespace, names, data=data)]
+    return [manifest("v1", "ConfigMap", joined(stack, "mig-parted"), layer.home, names, data=data)]

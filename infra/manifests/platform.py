@@ -52,7 +52,7 @@ def gpu_layer(config: ClusterConfig, stack: str) -> GpuLayerObjects:
     watched = layer.kind is GpuLayerKind.INSTALLED and layer.config_map is not None
     return GpuLayerObjects(
         manifests=(*device_plugin_objects(config, stack), *mig_objects(config, stack)),
-        check=f"{layer.namespace}/{layer.config_map}" if watched else "",
+        check=f"{layer.home}/{layer.config_map}" if watched else "",
         classes={pool.name: plugin_class(pool) for pool in plugin_pools(config) if pool.share.kind is not Sharing.EXCLUSIVE},
     )
 

@@ -207,3 +207,13 @@ def test_we_write_our_own_labels_and_the_two_config_labels_only() -> None:
         assert {key for key in ours if not key.startswith("interlock.dev/")} <= {"nvidia.com/device-plugin.config", "nvidia.com/mig.config"}
         assert not ours.keys() & discovered_labels(pool).keys()
         assert ours["nvidia.com/device-plugin.config"] == plugin_class(pool)
+
+
+def test_layouts_go_into_a_namespace_that_is_there_or_named() -> None:
+    from interlock.infra.manifests.mig import mig_objects
+
+    made = {kind: mig_objects(platform(CUT, kind=kind), "plat") for kind in ("installed", "device-plugin")}
+    assert made["installed"] == []
+    assert [each["metadata"]["namespace"] for each in made["device-plugin"]] == ["gpu-system"]
+    named = mig_objects(platform(CUT, kind="installed", namespace="gpu-operator"), "plat")
+    assert [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in named] == [("gpu-operator", "plat-mig-parted")]
