@@ -136,7 +136,7 @@ def deployer(prod_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactor
 
     def give(stack: StackOn) -> StackOn:
         config = load(stack.config)
-        prod_cluster.apply(*deployer_objects(config, plan(config, stack.project.stack)))
+        prod_cluster.apply(*deployer_objects(config, plan(config, stack.project.stack)), namespace=config.namespace)
         token = prod_cluster.kubectl("create", "token", NAME, "-n", config.namespace, "--duration=6h").strip()
         path = tmp_path_factory.mktemp("deployer") / "kubeconfig"
         path.write_text(json.dumps(kubeconfig(prod_cluster, token)), "utf-8")
