@@ -12,6 +12,7 @@ import time
 
 from tools import build, families
 from tools.common import ROOT, ToolError, run_main, say
+from tools.node import prepare
 
 PYTHON = [sys.executable, "-m"]
 LINTERS = {
@@ -25,13 +26,22 @@ NEEDS_TOOLS = ("cluster", "engine", "gpu")
 
 
 def build_tools() -> list[str]:
-    """Builds what the cluster tier needs; returns what failed, so that the other tiers still run."""
-    try:
-        build.ensure(families.select([], ["test", "mig"]))
-    except ToolError as error:
-        say(f"error: {error}")
-        return ["build"]
-    return []
+    """Builds what the cluster and engine tiers need; returns what failed, so that the other tiers still run."""
+    failed = []
+    for name, step in (("build", lambda: build.ensure(families.select([], ["test", "mig"]))), ("real node", prepare_node)):
+        try:
+            step()
+        except ToolError as error:
+            say(f"error: {error}")
+            failed.append(name)
+    return failed
+
+
+def prepare_node() -> None:
+    """Makes the real node ready, or says why this machine skips the tests on it."""
+    reason = prepare.prepare()
+    if reason:
+        say(f"the tests on a real node are skipped: {reason}")
 
 
 def lint() -> list[str]:
