@@ -140,9 +140,16 @@ def mixture(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> No
     _routed(ledger, facts, traits, module)
 
 
+def _padded_width(facts: ModelFacts, ledger: Ledger) -> int:
+    """Kimi Linear pads each rank's slice of an expert to 256 (0.33: ``models/kimi_k3/nvidia/model.py``)."""
+    width, tp = facts.expert_size, ledger.shard.tp
+    narrow = facts.model_type == "kimi_linear" and tp > 1 and ledger.shard.expert_ranks == 1 and width // tp < 256
+    return 256 * tp if narrow and ledger.shard.version >= (0, 33, 0) else width
+
+
 def _routed(ledger: Ledger, facts: ModelFacts, traits: Traits, module: str) -> None:
     latent = integer(facts.text, "moe_latent_size")
-    hidden, width = latent or facts.hidden_size, facts.expert_size
+    hidden, width = latent or facts.hidden_size, _padded_width(facts, ledger)
     if latent:
         ledger.linear(f"{module}.fc1_latent_proj", facts.hidden_size, latent)
         ledger.linear(f"{module}.fc2_latent_proj", latent, facts.hidden_size)

@@ -79,7 +79,7 @@ def _delta_attention(ledger: Ledger, facts: ModelFacts, state: State, module: st
     ledger.column(f"{module}.f_b_proj", state.head_dim, inner)
     ledger.add(inner // tp, 4)
     ledger.column(f"{module}.b_proj", hidden, state.heads)
-    ledger.add(3 * (inner // tp) * state.conv_kernel)
+    ledger.add(3 * (inner // tp) * state.conv_kernel, 4)
     ledger.add(state.heads // tp, 4)
     ledger.linear(f"{module}.g_a_proj", hidden, state.head_dim)
     ledger.column(f"{module}.g_b_proj", state.head_dim, inner)

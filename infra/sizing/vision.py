@@ -17,6 +17,8 @@ def tower(ledger: Ledger, facts: ModelFacts) -> None:
         _qwen2(ledger, facts, vision, gated=outer == "qwen2_5_vl")
     elif text(vision, "model_type") == "pixtral":
         _pixtral(ledger, facts, vision)
+    elif text(vision, "model_type") == "gemma4_vision":
+        _gemma4(ledger, facts, vision)
     elif text(vision, "model_type").startswith("siglip"):
         _siglip(ledger, facts, vision)
     elif text(vision, "model_type") == "llama4_vision_model":
@@ -120,6 +122,17 @@ def _llama4(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
     ledger.column("vision_adapter.mlp.fc1", int(width // ratio**2), inputs)
     ledger.row("vision_adapter.mlp.fc2", inputs, outputs)
     ledger.column("multi_modal_projector.linear_1", integer(vision, "vision_output_dim", default=4096), facts.hidden_size)
+
+
+def _gemma4(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
+    """Transformers' own tower, whole on every rank (transformers: ``models/gemma4/modeling_gemma4.py``)."""
+    width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), layers_in(vision, "num_hidden_layers")
+    heads, head = integer(vision, "num_attention_heads"), integer(vision, "head_dim", default=64)
+    keys = integer(vision, "num_key_value_heads", default=heads)
+    patch, positions = integer(vision, "patch_size", default=16), integer(vision, "position_embedding_size", default=10 * 1024)
+    ledger.add(3 * patch * patch * width + 2 * positions * width)
+    ledger.add(depth * (width * head * (2 * heads + 2 * keys) + 3 * width * inter + 4 * width + 2 * head))
+    ledger.add(width * facts.hidden_size)
 
 
 def _plain(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
