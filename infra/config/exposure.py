@@ -1,8 +1,9 @@
 """How a server is reached from outside the cluster."""
 
 from enum import StrEnum
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from interlock.infra.config.base import Config
 
@@ -12,13 +13,14 @@ class RouteKind(StrEnum):
 
     HTTPROUTE = "httproute"
     INGRESS = "ingress"
+    LOAD_BALANCER = "load-balancer"
 
 
 class RouteConfig(Config):
-    """A route to one server: Gateway API HTTPRoute by default, Ingress supported."""
+    """A route to one server: Gateway API HTTPRoute by default, Ingress and a plain load balancer supported."""
 
     kind: RouteKind = RouteKind.HTTPROUTE
-    """httproute or ingress."""
+    """httproute, ingress or load-balancer (the Service itself gets an address; every path of the engine is then exposed)."""
     host: str = Field(min_length=1)
     """Host name that clients use."""
     gateway: str = "inference"
@@ -33,3 +35,9 @@ class RouteConfig(Config):
     """Name of an existing TLS Secret; None = plain HTTP at this hop."""
     paths: tuple[str, ...] = ("/v1",)
     """Path prefixes that are exposed."""
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> Self:
+        if self.kind is RouteKind.LOAD_BALANCER and (self.tls_secret or self.paths != ("/v1",)):
+            raise ValueError("a load balancer passes connections through: it knows no paths and ends no TLS; use httproute or ingress")
+        return self

@@ -16,7 +16,9 @@ NEVER = 86400
 
 
 def route_objects(plan: ClusterPlan, server: PlannedServer, route: RouteConfig) -> list[Manifest]:
-    """The route of one server."""
+    """The route of one server; a load balancer is a type of its Service and no object of its own."""
+    if route.kind is RouteKind.LOAD_BALANCER:
+        return []
     return [http_route(plan, server, route) if route.kind is RouteKind.HTTPROUTE else ingress(plan, server, route)]
 
 

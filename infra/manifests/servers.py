@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from interlock.infra.config.exposure import RouteKind
 from interlock.infra.config.pools import Allocation
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig
@@ -81,9 +82,11 @@ def deployment(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, St
 
 
 def service(plan: ClusterPlan, server: PlannedServer) -> Manifest:
-    """The ClusterIP Service."""
+    """The Service: inside the cluster, or with an address of its own where the route asks for a load balancer."""
+    route = ServerConfig.model_validate(server.config).route
+    kind = "LoadBalancer" if route and route.kind is RouteKind.LOAD_BALANCER else "ClusterIP"
     ports = [{"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP"}]
-    spec = {"type": "ClusterIP", "selector": selector(plan.stack, server.name), "ports": ports}
+    spec = {"type": kind, "selector": selector(plan.stack, server.name), "ports": ports}
     return manifest("v1", "Service", server.name, server.namespace, labels(plan.stack, server.name), spec=spec)
 
 

@@ -1,0 +1,49 @@
+from typing import Any
+
+import pytest
+
+from interlock.infra.config import load
+from interlock.infra.errors import ConfigError
+from interlock.infra.manifests.render import render
+from interlock.infra.plan.plan import plan
+
+
+def config(**route: Any) -> Any:
+    server = {
+        "name": "chat",
+        "model": {"id": "Qwen/Qwen2.5-7B-Instruct"},
+        "pool": "h100",
+        "engine": {"max_model_len": 8192},
+        "route": {"host": "chat.example.com", **route},
+    }
+    pool = {"name": "h100", "gpu": "h100-80gb-sxm", "nodes": 1, "gpus_per_node": 8}
+    return load({"target": {"local": "dev"}, "namespace": "team-a", "pools": [pool], "servers": [server]})
+
+
+def objects(**route: Any) -> dict[str, dict[str, Any]]:
+    given = config(**route)
+    return {each["kind"]: each for each in render(given, plan(given, "dev"))}
+
+
+def test_a_load_balancer_is_the_service_itself_and_no_route() -> None:
+    made = objects(kind="load-balancer")
+    assert made["Service"]["spec"]["type"] == "LoadBalancer"
+    assert not {"HTTPRoute", "Ingress"} & set(made)
+
+
+@pytest.mark.parametrize("kind", ["httproute", "ingress"])
+def test_behind_a_route_the_service_stays_inside(kind: str) -> None:
+    assert objects(kind=kind)["Service"]["spec"]["type"] == "ClusterIP"
+
+
+@pytest.mark.parametrize("field", [{"tls_secret": "tls"}, {"paths": ["/v1/chat"]}])
+def test_what_a_load_balancer_cannot_do_is_refused(field: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="knows no paths and ends no TLS"):
+        config(kind="load-balancer", **field)
+
+
+@pytest.mark.parametrize("kind", ["httproute", "ingress"])
+def test_a_gateway_timeout_of_15_seconds_is_refused_before_a_long_answer(kind: str) -> None:
+    given = config(kind=kind, timeout_seconds=15)
+    refused = plan(given, "dev").refused
+    assert "servers[0].route.timeout_seconds" in [each.path for each in refused]
