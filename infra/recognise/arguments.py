@@ -15,7 +15,7 @@ from interlock.infra.catalog.vllm_tables import table
 from interlock.infra.facts import ArgProblem, Fact, Flag, known, unknown
 from interlock.infra.recognise.document import templated
 from interlock.infra.recognise.flags import Shape, shape
-from interlock.infra.recognise.shell import Word
+from interlock.infra.recognise.words import Word
 
 _OPTION = re.compile(r"^--[A-Za-z][\w.+-]*(=|$)")
 _SPACED = re.compile(r"^--?[A-Za-z][\w.-]*\s+\S|^--?[A-Za-z][\w.-]*=\S*\s+--[a-z]", re.DOTALL)

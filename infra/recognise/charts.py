@@ -12,7 +12,7 @@ from interlock.infra.recognise.engines import keyword_flags, sized, with_flags
 from interlock.infra.recognise.images import read_image
 from interlock.infra.recognise.native import Result, engines_in
 from interlock.infra.recognise.pods import read_pod
-from interlock.infra.recognise.shell import Word
+from interlock.infra.recognise.words import Word
 
 _ALL = frozenset({"probes", "shm", "gpus", "service-links-off", "ports", "chart"})
 _DEEPEST = 8

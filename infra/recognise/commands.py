@@ -10,7 +10,8 @@ from typing import Any
 from interlock.infra.facts import ArgProblem, Fact, known
 from interlock.infra.recognise.env import Environment, expand, expand_known
 from interlock.infra.recognise.images import Image
-from interlock.infra.recognise.shell import Command, Shell, Word
+from interlock.infra.recognise.shell import Shell
+from interlock.infra.recognise.words import Command, Word
 
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 _HOUSEKEEPING = frozenset({"set", "mkdir", "cd", "exit", "wait", "source", ".", "chmod", "rm", "mv", ""})

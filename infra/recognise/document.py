@@ -1,6 +1,5 @@
 """What recognition reads: plain documents, a sentinel for values not known yet, and a walker that never raises."""
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +19,10 @@ class _Sentinel:
 
     def __repr__(self) -> str:
         return self._name
+
+    def __deepcopy__(self, memo: object) -> "_Sentinel":
+        """A copy of a document holds the same sentinel: it is told by identity."""
+        return self
 
 
 UNKNOWN: Final = _Sentinel("UNKNOWN")
@@ -42,6 +45,7 @@ _PULUMI_UNKNOWNS = frozenset(
 _PULUMI_SIGNATURE = "4dabf18193072939515e22adb298388d"
 # Go templates, shell and envsubst variables, Argo and Jinja expressions, merge markers of generators.
 _TEMPLATED = re.compile(r"\{\{.*?\}\}|\$\{[^}]*\}|\$\([^)]*\)|\{%.*?%\}|<%.*?%>|(?<!\$)\$[A-Z_][A-Z0-9_]+|^__\w+__$", re.DOTALL)
+_LARGEST = 2**63
 _PLAIN_KEY = re.compile(r"^[A-Za-z0-9_-]+$")
 
 
@@ -174,7 +178,8 @@ class Node:
             value = convert(fact.get())
         except (ValueError, ArithmeticError) as error:
             return unknown(self.path, str(error)[:200])
-        return known(value, self.path) if math.isfinite(value) else unknown(self.path, "not a finite number")
+        # What no API takes would only overflow later; NaN compares false too.
+        return known(value, self.path) if -_LARGEST < value < _LARGEST else unknown(self.path, "no number that anything takes")
 
     def integer(self) -> Fact[int]:
         """A whole number, also as a quantity (``"2"``, ``1k``)."""

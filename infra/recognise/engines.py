@@ -12,7 +12,7 @@ from interlock.infra.recognise.containers import Read
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Node, scalar_text, templated
 from interlock.infra.recognise.flags import shape
-from interlock.infra.recognise.shell import Word
+from interlock.infra.recognise.words import Word
 from interlock.infra.values import quantity
 
 SIZES = {
@@ -26,6 +26,7 @@ SIZES = {
 _MODEL_FLAGS = ("model", "model-id", "model-dir", "model_id", "model_dir")
 _PORT_FLAGS = ("port", "http-port", "http_port")
 # Launchers that take flags of their own beside vLLM's: a flag they own is not vLLM's to judge.
+_LARGEST = 10**12
 _MIXED = frozenset({"script", "dynamo", "huggingfaceserver"})
 
 
@@ -69,7 +70,14 @@ def _given(flags: Iterable[Flag], name: str) -> Fact[str]:
 
 
 def _integer(fact: Fact[str]) -> Fact[int]:
-    return fact.map(lambda text: int(quantity(text)))
+    return fact.map(_whole)
+
+
+def _whole(text: str) -> int:
+    number = quantity(text)
+    if abs(number) > _LARGEST or number != number.to_integral_value():
+        raise ValueError(f"{text[:40]!r} is no size")
+    return int(number)
 
 
 def _vllm_only(flags: Iterable[Flag]) -> list[Flag]:

@@ -40,8 +40,11 @@ def accelerator(resource: str) -> tuple[str, str] | None:
 
 
 def number(text: str) -> float:
-    """A quantity as a float. Raises ValueError."""
-    return float(quantity(text))
+    """A quantity as a float. Raises ValueError, also for what no scheduler counts."""
+    value = float(quantity(text))
+    if abs(value) > 2**63:
+        raise ValueError(f"{text[:40]!r} is no amount of anything")
+    return value
 
 
 def stated(container: Container, resource: str) -> Fact[str]:

@@ -13,7 +13,8 @@ from interlock.cli.reading import load_text
 from interlock.infra.facts import Bundle, Fact
 from interlock.infra.recognise import UNKNOWN, Document, recognise
 from interlock.infra.recognise.arguments import read_arguments
-from interlock.infra.recognise.shell import Shell, Word
+from interlock.infra.recognise.shell import Shell
+from interlock.infra.recognise.words import Word
 from interlock.infra.rules.catalogue import judge
 
 MANIFESTS = Path(__file__).parents[1] / "data" / "manifests"
@@ -74,9 +75,9 @@ def mutated(draw: st.DrawFn) -> Any:
         if action == 0:
             del parent[key]
         elif action == 1:
-            parent[key] = [parent[key], parent[key]]
+            parent[key] = [parent[key], copy.deepcopy(parent[key])]
         else:
-            parent[key] = draw(ODD)
+            parent[key] = copy.deepcopy(draw(ODD))
     return document
 
 

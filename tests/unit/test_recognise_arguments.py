@@ -3,7 +3,7 @@
 import pytest
 
 from interlock.infra.recognise.arguments import Arguments, read_arguments
-from interlock.infra.recognise.shell import Word
+from interlock.infra.recognise.words import Word
 
 
 def read(*words: str, split: bool = False) -> Arguments:
