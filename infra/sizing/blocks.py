@@ -37,6 +37,7 @@ def attention(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> 
         ledger.add(max(1, kv_heads // spread) * width)
     if facts.model_type == "gpt_oss":
         ledger.add(local)  # attention sinks
+    ledger.cache_scales()
 
 
 def latent_attention(ledger: Ledger, facts: ModelFacts, index: int) -> None:
@@ -54,6 +55,7 @@ def latent_attention(ledger: Ledger, facts: ModelFacts, index: int) -> None:
     ledger.add(latent)
     ledger.column(f"{module}.kv_b_proj", latent, heads * (nope + value))
     ledger.row(f"{module}.o_proj", heads * value, hidden)
+    ledger.cache_scales(latent=True)
     index_heads, index_width = integer(config, "index_n_heads"), integer(config, "index_head_dim")
     if index_heads and index_width:
         ledger.linear(f"{module}.indexer.wq_b", query_rank, index_heads * index_width)
@@ -127,11 +129,15 @@ def shared_width(facts: ModelFacts) -> int:
 def mixture(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> None:
     """A router, routed experts and the shared expert of one layer."""
     config, hidden, module = facts.text, facts.hidden_size, f"model.layers.{index}.mlp"
-    ledger.add(hidden * facts.experts, traits.router_bits // 8)
+    if traits.router_quantized and ledger.quantization and ledger.quantization.scheme not in (Scheme.GPTQ, Scheme.AWQ):
+        ledger.linear(f"{module}.gate", hidden, facts.experts)
+    else:
+        ledger.add(hidden * facts.experts, traits.router_bits // 8)
     if traits.router_bias:
         ledger.add(facts.experts)
     if traits.correction_bias or text(config, "topk_method") == "noaux_tc":
-        ledger.add(facts.experts, 4)
+        narrow = facts.model_type == "kimi_linear" and ledger.shard.version < (0, 27, 0)
+        ledger.add(facts.experts, ledger.width if narrow else 4)
     shared = shared_width(facts)
     if shared:
         mlp(ledger, f"{module}.shared_experts", hidden, shared, traits)

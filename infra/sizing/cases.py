@@ -61,6 +61,7 @@ def request_of(case: Mapping[str, Any]) -> tuple[SizingRequest | None, tuple[str
         _take(case, (field,), field, read=_text, fields=fields, strange=strange)
     _take(case, ("config",), "config", read=_object, fields=fields, strange=strange)
     _take(case, ("draft_config",), "draft_config", read=_object, fields=fields, strange=strange)
+    _converted(case, fields)
     if case.get("entry") == "offline":
         fields["entry"] = Entry.OFFLINE
     if fields.get("block_size", 0) > _LARGEST_BLOCK:  # what the engine settled on for a hybrid, not what was asked
@@ -125,6 +126,15 @@ def _object(value: Any) -> dict[str, Any] | None:
         except ValueError:
             return None
     return dict(value) if isinstance(value, Mapping) and all(isinstance(key, str) for key in value) else None
+
+
+def _converted(case: Mapping[str, Any], fields: dict[str, Any]) -> None:
+    """``--convert``, or ``--task`` and ``--runner`` of older commands."""
+    words = (_text(case.get("convert")) or _text(case.get("task")) or "").lower()
+    if words in ("classify", "score", "reward"):
+        fields["convert"] = "classify"
+    elif words in ("embed", "embedding") or (_text(case.get("runner")) == "pooling" and words in ("", "auto")):
+        fields["convert"] = "embed"
 
 
 def _speculation(case: Mapping[str, Any], fields: dict[str, Any], strange: list[str]) -> None:

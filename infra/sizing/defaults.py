@@ -27,6 +27,7 @@ _KV_WIDTHS: tuple[tuple[str, int, int], ...] = (
 # Drafting methods that keep asynchronous scheduling (vLLM: config/speculative.py, EagleModelTypes).
 _ASYNC_DRAFTS = ("mtp", "eagle", "eagle3", "dflash", "dspark", "ngram_gpu", "deepseek_mtp", "medusa_eagle", "extract_hidden_states")
 _V0_CHUNKED_ABOVE = 32_768
+_ASYNC_DRAFT_MODEL = (0, 29, 0)
 _V2_DRAFTS = ("mtp", "eagle", "eagle3", "dflash", "dspark", "extract_hidden_states")
 
 
@@ -84,6 +85,10 @@ def _requantized(facts: ModelFacts, request: SizingRequest) -> ModelFacts:
     return facts
 
 
+def _converted(facts: ModelFacts, request: SizingRequest) -> ModelFacts:
+    return replace(facts, convert=request.convert) if request.convert and request.convert != facts.convert else facts
+
+
 def _draft(request: SizingRequest) -> ModelFacts | None:
     if request.draft_config is not None:
         return from_config(request.draft_config, "draft")
@@ -112,7 +117,7 @@ def runs_v2(facts: ModelFacts | None, version: Version, method: str | None) -> b
         return False
     if stage == "all":
         return True
-    if facts.pooling or facts.hybrid or "mamba" in facts.mixers:
+    if facts.pools or facts.hybrid or "mamba" in facts.mixers:
         return False
     if stage == "dense":
         return not facts.experts or facts.architecture in v2_architectures()
@@ -126,11 +131,19 @@ def steps_in_flight(request: SizingRequest, facts: ModelFacts | None, version: V
         return 1
     method = request.speculative_method
     drafts_in_step = not method or method in _ASYNC_DRAFTS or (v2 and version >= (0, 33, 0))
-    default = bool(switch("async_scheduling", version)) and not (facts and facts.pooling) and drafts_in_step
+    drafts_in_step = drafts_in_step or (method == "draft_model" and version >= _ASYNC_DRAFT_MODEL)
+    default = bool(switch("async_scheduling", version)) and not (facts and facts.pools) and drafts_in_step
     overlapped = default if request.async_scheduling is None else request.async_scheduling
     if overlapped and (v2 or request.pp == 1):
         return request.pp + 1
     return request.pp
+
+
+def _caches_prefixes(facts: ModelFacts | None, version: Version) -> bool:
+    """Whether prefixes are cached by default (vLLM: ``config/model.py::is_prefix_caching_supported``)."""
+    if facts is None or ("mamba" not in facts.mixers and not facts.hybrid):
+        return True
+    return facts.hybrid and bool(switch("hybrid_prefix_caching", version))
 
 
 def _kv_width(request: SizingRequest, facts: ModelFacts | None, width: int) -> tuple[int, int]:
@@ -172,7 +185,7 @@ def resolve(request: SizingRequest) -> Resolved:
     """Fill in the open settings. Never raises: what cannot be filled stays empty and is listed."""
     facts = _facts(request)
     if facts is not None:
-        facts = _requantized(facts, request)
+        facts = _converted(_requantized(facts, request), request)
     card = gpu(request.gpu) if request.gpu else None
     memory = _memory(request, card)
     version = (parse_version(request.vllm_version) if request.vllm_version else None) or newest()
@@ -185,7 +198,7 @@ def resolve(request: SizingRequest) -> Resolved:
     v2 = runs_v2(facts, version, request.speculative_method)
     caching = request.enable_prefix_caching
     if caching is None:
-        caching = bool(switch("hybrid_prefix_caching", version)) if facts and facts.hybrid else True
+        caching = _caches_prefixes(facts, version)
     capability = card.compute_capability if card else 9.0
     kv = Settings(
         version=version,

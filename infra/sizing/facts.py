@@ -30,6 +30,8 @@ class ModelFacts:
     """Parameters somebody stated, used when the shapes are unknown."""
     source: str = ""
     """Where the facts come from."""
+    convert: str = ""
+    """``--convert``: ``embed`` or ``classify`` make a generating model answer with vectors or scores."""
 
     @cached_property
     def text(self) -> Config:
@@ -140,6 +142,21 @@ class ModelFacts:
     def pooling(self) -> bool:
         """An encoder: it has no KV cache."""
         return self.model_type.startswith(_ENCODERS) or "Bert" in self.architecture or "Roberta" in self.architecture
+
+    @cached_property
+    def head(self) -> str:
+        """What comes after the last layer: ``lm``, ``embed`` (nothing) or ``classify`` (scores)."""
+        if self.convert in ("embed", "classify"):
+            return self.convert
+        if self.architecture.endswith(("ForSequenceClassification", "ForTokenClassification")):
+            return "classify"
+        generates = self.multimodal or self.architecture.endswith(("LMHeadModel", "ChatModel", "ChatGLMModel"))
+        return "embed" if self.architecture.endswith("Model") and not generates else "lm"
+
+    @cached_property
+    def pools(self) -> bool:
+        """It answers with vectors or scores."""
+        return self.pooling or self.head != "lm"
 
     @cached_property
     def mixers(self) -> tuple[str, ...]:

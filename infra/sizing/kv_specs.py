@@ -111,7 +111,7 @@ def base_block(facts: ModelFacts, settings: Settings) -> int:
 
 def _state_mode(facts: ModelFacts, state: State, settings: Settings) -> str:
     """``none``, ``align`` or ``all``: how recurrent states take part in prefix caching."""
-    if not settings.prefix_caching or not facts.hybrid:
+    if not settings.prefix_caching:
         return "none"
     scans = state.kind in (StateKind.MAMBA1, StateKind.MAMBA2)
     return "all" if scans and switch("mamba_all_mode", settings.version) else "align"
@@ -134,7 +134,7 @@ def _hybrid_block(facts: ModelFacts, state: State, mode: str, settings: Settings
     kernel = base_block(facts, settings)
     new = settings.version >= (0, 33, 0)
     if attention.cache is Cache.MLA:
-        kernel = max(kernel, 128 if new else 64)
+        kernel = max(kernel, int(switch("latent_hybrid_block", settings.version)))
     if mode == "align" and new:
         kernel = lcm(kernel, 64 if state.kind is StateKind.GDN and settings.capability >= 9 else 16)
     if mode == "all":

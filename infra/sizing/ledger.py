@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from interlock.infra.sizing.quantization import Quantization
+from interlock.infra.sizing.quantization import Quantization, Scheme
 from interlock.infra.sizing.reading import round_up
 
 MIB = 1024**2
+# The permutation of GPTQ inputs was a parameter of its own until then.
+_GPTQ_ORDER_UNTIL = (0, 33, 0)
 # PyTorch's caching allocator: blocks of 10 MiB and more come from segments rounded to 2 MiB; a rest of at most 1 MiB is not split off
 # and stays with the block (c10/cuda/CUDACachingAllocator.cpp: kMinLargeAlloc, kRoundLarge, kSmallSize).
 _LARGE, _STEP, _UNSPLIT = 10 * MIB, 2 * MIB, MIB
@@ -65,8 +67,16 @@ class Ledger:
         quantized = self.quantization is not None and self.quantization.covers(module)
         size = self.quantization.linear_bytes(inputs, parts, self.width, module) if quantized and self.quantization else None
         self.add(rows * inputs, size=size)
+        if quantized and self.quantization and self.quantization.scheme is Scheme.GPTQ and self.shard.version < _GPTQ_ORDER_UNTIL:
+            self.add(inputs, 4)
         if bias:
             self.add(rows)
+
+    def cache_scales(self, *, latent: bool = False) -> None:
+        """Scales of query, key, value and probabilities, one number each."""
+        kind = self.quantization.cache_scales if self.quantization else ""
+        if kind == "all" or (kind and not latent):
+            self.bytes += 4 * self.width * self.scale
 
     def column(self, module: str, inputs: int, outputs: Sequence[int] | int, *, bias: bool = False) -> None:
         """A column-parallel layer of the whole model's sizes: its rows are divided over TP."""

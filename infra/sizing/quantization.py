@@ -53,6 +53,8 @@ class Quantization:
     """Mixed precision: attention is kept in FP8, only MLPs and experts have the scheme."""
     kv_cache_fp8: bool = False
     """The checkpoint asks for an fp8 KV cache, which ``--kv-cache-dtype auto`` follows."""
+    cache_scales: str = ""
+    """Layers that carry four scalars for scales of the KV cache: '' none, 'attention', 'all' (latent attention too)."""
 
     def covers(self, module: str) -> bool:
         """Whether a module such as ``model.layers.3.mlp.experts`` is quantized."""
@@ -80,7 +82,7 @@ class Quantization:
                 return rows * inputs * self.bits // 8 + groups * rows * self.bits // 8 + groups * rows * width
             case Scheme.GPTQ:
                 groups = ceil_div(inputs, self.group)
-                return rows * inputs * self.bits // 8 + 4 * inputs + groups * rows * self.bits // 8 + groups * rows * width
+                return rows * inputs * self.bits // 8 + groups * rows * self.bits // 8 + groups * rows * width
             case Scheme.INT4_PACKED:
                 groups = ceil_div(inputs, self.group)
                 zeros = groups * rows * self.bits // 8 if self.zero_points else 0
@@ -211,7 +213,15 @@ def from_config(config: Config) -> Quantization | None:
     kv = text(declared, "kv_cache_quant_algo") or text(beside, "kv_cache_quant_algo")
     fp8_kv = kv.upper() == "FP8" or integer(mapping(declared, "kv_cache_scheme"), "num_bits") == 8
     fp4_experts = text(config, "expert_dtype").lower() == "fp4" and found.scheme is Scheme.FP8_BLOCK
-    return replace(found, kv_cache_fp8=fp8_kv, expert_scheme=Scheme.MXFP4 if fp4_experts else found.expert_scheme)
+    experts = Scheme.MXFP4 if fp4_experts else found.expert_scheme
+    return replace(found, kv_cache_fp8=fp8_kv, expert_scheme=experts, cache_scales=_cache_scales(text(declared, "quant_method"), beside))
+
+
+def _cache_scales(method: str, beside: Config) -> str:
+    """Which layers get scale parameters (vLLM: ``get_quant_method`` of each configuration in ``layers/quantization``)."""
+    if method in ("fp8", "compressed-tensors"):
+        return "attention"
+    return "all" if method.startswith("modelopt") or (not method and beside) else ""
 
 
 def _declared(declared: Config, beside: Config) -> Quantization:

@@ -92,6 +92,8 @@ class SizingRequest(BaseModel):
     """``--kv-cache-memory-bytes``: fixes the pool; utilization is then ignored."""
     given_kv_gib: float | None = None
     """Only lay out so much KV memory; activation, graphs and the rest are skipped."""
+    convert: str | None = None
+    """``--convert`` (``embed``, ``classify``): the model answers with vectors or scores."""
     entry: Entry = Entry.SERVER
     """Server or offline class."""
     wanted_concurrency: float | None = Field(default=None, gt=0)

@@ -25,6 +25,8 @@ class Traits:
     mlp_bias: bool
     router_bits: int
     router_bias: bool
+    router_quantized: bool
+    """The router is stored as the checkpoint stores linear layers."""
     correction_bias: bool
     """The router carries a float32 correction per expert."""
     expert_bias: bool
@@ -65,6 +67,7 @@ def traits(model_type: str, config: Config) -> Traits:
         mlp_bias=flag("mlp_bias"),
         router_bits=int(row["router_bits"]),
         router_bias=flag("router_bias"),
+        router_quantized=flag("router_quantized"),
         correction_bias=flag("correction_bias"),
         expert_bias=flag("expert_bias"),
         head_bias=flag("head_bias"),

@@ -41,6 +41,8 @@ def refusals(found: Resolved) -> tuple[str, ...]:
     own = facts.max_position
     if own and request.max_model_len and request.max_model_len > own:
         problems.append(f"max_model_len {request.max_model_len} is longer than the {own} positions of the model")
+    if request.pp > 1 and facts.pooling:
+        problems.append("pipeline parallelism is not supported for encoders")
     if request.pp > max(facts.layers, 1):
         problems.append(f"{request.pp} pipeline stages for {facts.layers} layers")
     if request.sharers > 1 and found.utilization * request.sharers > 1.0:

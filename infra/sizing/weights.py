@@ -59,7 +59,9 @@ def _decoder(ledger: Ledger, facts: ModelFacts, family: Traits) -> None:
         ledger.vocabulary(facts.vocab_size, hidden)
     if shard.last:
         ledger.add(hidden * (2 if family.norm_bias else 1))
-        if not facts.tied:
+        if facts.head == "classify":
+            ledger.add(labels(facts) * hidden, 4)
+        elif facts.head == "lm" and not facts.tied:
             ledger.vocabulary(facts.vocab_size, hidden)
             if family.head_bias:
                 ledger.vocabulary(facts.vocab_size, 1)
@@ -123,12 +125,20 @@ def _is_expert_letter(facts: ModelFacts, index: int) -> bool:
     return isinstance(pattern, str | list) and index < len(pattern) and pattern[index] in ("E", "moe")
 
 
+def labels(facts: ModelFacts) -> int:
+    """Scores that a classifier gives (transformers' default is 2)."""
+    named = facts.config.get("id2label")
+    return integer(facts.config, "num_labels") or integer(facts.text, "num_labels") or (len(named) if isinstance(named, dict) else 2)
+
+
 def _encoder(ledger: Ledger, facts: ModelFacts) -> None:
     """BERT and RoBERTa: three embeddings, post-norm layers with biases, a pooler."""
     hidden, inter, config = facts.hidden_size, facts.intermediate_size, facts.text
     ledger.vocabulary(facts.vocab_size, hidden)
     positions = integer(config, "max_position_embeddings", default=512)
-    ledger.add((positions + integer(config, "type_vocab_size", default=2)) * hidden + 2 * hidden)
+    ledger.vocabulary(positions, hidden)
+    ledger.vocabulary(integer(config, "type_vocab_size", default=2), hidden)
+    ledger.add(2 * hidden)
     for _ in range(facts.layers):
         ledger.column("encoder.attention.qkv", hidden, [hidden, hidden, hidden], bias=True)
         ledger.row("encoder.attention.output", hidden, hidden, bias=True)
