@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from interlock.cli.check import check
+from interlock.cli.size import size
 from interlock.cli.stackfile import StackFile, read_stack
-from interlock.infra.errors import REFUSED, InterlockError
+from interlock.infra.errors import REFUSED, ConfigError, InterlockError, Problem
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 
@@ -51,7 +52,28 @@ def show_nodes(stack: Stack = None, file: File = None, as_json: AsJson = False) 
     print(json.dumps(nodes, indent=2) if as_json else to_yaml(nodes), end="" if not as_json else "\n")
 
 
+@app.command("explain")
+def explain(
+    server: Annotated[str, typer.Argument(help="Name of a server.")], stack: Stack = None, file: File = None, as_json: AsJson = False
+) -> None:
+    """Show what fills the GPU of a server: every term with its interval, formula and source, and what would fit."""
+    from interlock.cli.explain import render_budget
+    from interlock.cli.show import console
+    from interlock.infra.plan.servers import server_fit
+
+    read = read_stack(stack, file)
+    names = [each.name for each in read.config.servers]
+    if server not in names:
+        raise ConfigError([Problem("SERVER", f"{server!r} is no server of this stack; servers: {', '.join(names) or 'none'}", read.source)])
+    result = server_fit(read.config, names.index(server))
+    if as_json:
+        print(result.model_dump_json(indent=2))
+    else:
+        console().print(render_budget(result, server))
+
+
 app.command("check")(check)
+app.command("size")(size)
 
 
 def rendered(read: StackFile, *, deployer: bool = False) -> list[dict[str, object]]:

@@ -15,6 +15,7 @@ from interlock.infra.plan.shares import fixed_pool, shared_card
 from interlock.infra.plan.stores import model_path, weights_store
 from interlock.infra.plan.times import time_budget
 from interlock.infra.plan.types import PlannedServer
+from interlock.infra.sizing import SizingResult
 from interlock.infra.values import GIB, MIB, binary, bytes_of, gib, quantity
 
 CACHE_DIR = "/var/cache/interlock"
@@ -68,6 +69,14 @@ def sized_engine(server: ServerConfig, pool: PoolConfig, vllm: str, why: dict[st
     verdict = fit(server.model, engine, pool, vllm)
     why["GPU_memory"] = f"{verdict.verdict.replace('_', ' ')}: {'; '.join(verdict.reasons)}"
     return fixed_pool(pool, engine, verdict, why)
+
+
+def server_fit(config: ClusterConfig, index: int) -> SizingResult:
+    """What one GPU of ``config.servers[index]`` would hold, with every flag decided as the plan decides it."""
+    server = config.servers[index]
+    pool = next(pool for pool in config.pools if pool.name == server.pool)
+    version = engine_version(server, tracks()[server.image.track.value])
+    return fit(server.model, sized_engine(server, pool, version, {}), pool, version)
 
 
 def image_fields(server: ServerConfig, image: TrackImage, startup: int) -> dict[str, Any]:
