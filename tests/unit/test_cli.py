@@ -82,3 +82,17 @@ def test_the_simulated_nodes_carry_the_labels_taints_and_units_of_their_pool() -
     assert node["metadata"]["labels"]["interlock.dev/pool"] == "l4"
     assert node["status"]["allocatable"]["nvidia.com/gpu"] == "1"
     assert node["spec"]["taints"][0]["key"] == "nvidia.com/gpu"
+
+
+def test_a_servers_budget_is_explained_as_a_table_and_as_json() -> None:
+    done = interlock("explain", "chat", "--stack", "dev")
+    assert done.returncode == 0
+    for word in ("chat: fits", "weights", "KV cache", "how", "source"):
+        assert word in done.stdout
+    assert json.loads(interlock("explain", "chat", "--stack", "dev", "--json").stdout)["verdict"] == "fits"
+
+
+def test_a_server_that_is_not_there_is_named_with_those_that_are() -> None:
+    done = interlock("explain", "chet", "--stack", "dev")
+    assert done.returncode == 2
+    assert "SERVER: 'chet' is no server of this stack; servers: chat (Pulumi.dev.yaml)" in done.stderr
