@@ -60,7 +60,7 @@ def clean(outcome: Outcome) -> Outcome:
 
 def refused(outcome: Outcome, *messages: str) -> Outcome:
     assert outcome.code != 0, outcome.text
-    assert "Traceback" not in outcome.text
+    assert "Traceback" not in outcome.text, outcome.text[outcome.text.index("Traceback") - 300 :][:4000]
     for message in messages:
         assert message in outcome.text, outcome.text
     return outcome

@@ -28,6 +28,9 @@ def run(settings: dict[str, object], program: str, arguments: list[str]) -> int:
         loop.set_default_executor(futures.ThreadPoolExecutor(max_workers=int(str(settings["parallel"])) * 4))
     try:
         loop.run_until_complete(pulumi.runtime.run_in_stack(lambda: _run_path(program)))
+    except KeyboardInterrupt:
+        # The engine interrupts a program that still runs when the update has failed, and has shown the reason itself.
+        return MESSAGE_ALREADY_SHOWN
     except Exception as error:
         return _report(error)
     return 0
