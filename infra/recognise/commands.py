@@ -1,6 +1,7 @@
 """Which engine a container starts, and with which words: plain lists, shell strings, scripts in ConfigMaps, the image's entrypoint."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -16,6 +17,7 @@ from interlock.infra.recognise.words import Command, Word
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 _HOUSEKEEPING = frozenset({"set", "mkdir", "cd", "exit", "wait", "source", ".", "chmod", "rm", "mv", ""})
 _DEPTH = 4
+_SHELL_VARIABLE = re.compile(r"\$(?:\{([A-Z_][A-Z0-9_]*)[^}]*\}|([A-Z_][A-Z0-9_]+))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,20 @@ def words_of(list_fact: Sequence[Fact[str]], environment: Environment) -> tuple[
     return tuple(words)
 
 
+def _without_shell(words: Sequence[Word], environment: Environment) -> tuple[tuple[Word, ...], tuple[ArgProblem, ...]]:
+    """Words that no shell reads: ``$NAME`` of the container's own environment stays as it is written, others are for a template."""
+    read: list[Word] = []
+    problems: list[ArgProblem] = []
+    for word in words:
+        names = [first or second for first, second in _SHELL_VARIABLE.findall(word.text)]
+        own = next((name for name in names if name in environment.values), None)
+        if own:
+            text = f"no shell reads {word.text[:60]!r}, so the engine gets the text ${own} itself; Kubernetes expands $({own})"
+            problems.append(ArgProblem("broken-arg", text, word.path))
+        read.append(replace(word, known=False) if names else word)
+    return tuple(read), tuple(problems)
+
+
 def find_launch(command: Sequence[Word], args: Sequence[Word], context: Context) -> Launch:
     """The engine that ``command`` and ``args`` start in an image."""
     words = (*command, *args)
@@ -99,11 +115,12 @@ def _unlaunched(command: Sequence[Word], words: Sequence[Word], context: Context
     if not command:
         if words[0].text == "serve" and image.engine in ("vllm", ""):
             text = "the image already starts `vllm serve`, so `serve` stands there twice and becomes the model"
-            problems = (ArgProblem("broken-arg", text, words[0].path),) if image.stock else ()
-            return Launch("vllm", "image", tuple(words[1:]), problems=problems)
+            twice = (ArgProblem("broken-arg", text, words[0].path),) if image.stock else ()
+            return Launch("vllm", "image", tuple(words[1:]), problems=twice)
         entrypoint = "image" if image.entrypoint in ("serve", "module", "") else image.entrypoint
         complete = image.engine == "vllm" and image.entrypoint in ("serve", "module", "huggingfaceserver")
-        return Launch(image.engine, entrypoint, tuple(words), complete)
+        read, problems = _without_shell(words, context.environment)
+        return Launch(image.engine, entrypoint, read, complete, problems if complete else ())
     name = _base(command[0].text)
     rest = [_base(word.text) for word in words[1:3]]
     if name in _table()["idle"] or (name == "vllm" and rest[:1] != ["serve"]) or (name.startswith("python") and rest[:1] == ["-c"]):
@@ -123,7 +140,10 @@ def _direct(words: Sequence[Word], context: Context, depth: int) -> Launch | Non
     found = _launcher(words)
     if found:
         engine, entrypoint, index = found
-        return Launch(engine, entrypoint, tuple(words[index:]))
+        if depth:
+            return Launch(engine, entrypoint, tuple(words[index:]))
+        read, problems = _without_shell(words[index:], context.environment)
+        return Launch(engine, entrypoint, read, problems=problems)
     return None
 
 

@@ -192,3 +192,11 @@ def test_the_version_is_taken_only_from_tags_that_are_vllm_versions(image: str, 
         [Document({"kind": "Pod", "spec": {"containers": [{"name": "c", "image": image, "args": ["--model=m"]}]}})]
     ).workloads
     assert workload.engine.version.value == version
+
+
+@pytest.mark.parametrize(("text", "problems"), [("$MODEL", 1), ("${MODEL}", 1), ("$(MODEL)", 0), ("${ELSEWHERE}", 0)])
+def test_a_shell_variable_without_a_shell_is_a_mistake_only_where_the_container_has_it(text: str, problems: int) -> None:
+    container = {"name": "c", "image": "vllm/vllm-openai:v0.11.0", "args": ["--model", text], "env": [{"name": "MODEL", "value": "m"}]}
+    (workload,) = recognise([Document({"kind": "Pod", "spec": {"containers": [container]}})]).workloads
+    assert len(workload.engine.problems) == problems
+    assert workload.engine.model.known == (text == "$(MODEL)")
