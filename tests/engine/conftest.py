@@ -25,7 +25,7 @@ from tools.cluster.testing import Outcome, PulumiProject
 from tools.common import ROOT
 from tools.node import lifecycle, prepare
 from tools.node.stack import STACK, described_node
-from tools.node.testing import Deployed, RealNode, node_config
+from tools.node.testing import STARTUP_SECONDS, Deployed, RealNode, node_config
 
 HERE = Path(__file__).parent
 
@@ -35,6 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.engine)
             item.add_marker(pytest.mark.xdist_group("engine"))
+            item.add_marker(pytest.mark.timeout(3 * STARTUP_SECONDS))
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ import subprocess
 
 from interlock.infra.catalog.image_contract import image_contract
 from tools.images.store import engine_image
-from tools.node.testing import Deployed, RealNode
+from tools.node.testing import STARTUP_SECONDS, Deployed, RealNode
 
 ALPHABET = "abcdefghijklmnop"
 FACTS = """
@@ -94,7 +94,7 @@ def test_the_image_fulfils_the_contract_of_the_stock_image(real_node: RealNode, 
     container = {"name": "facts", "image": engine_image(), "command": [contract.interpreter.value, "-c", FACTS, json.dumps(asked)]}
     spec = {"restartPolicy": "Never", "containers": [container]}
     real_node.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "facts"}, "spec": spec}, namespace=namespace)
-    real_node.wait("pod/facts", "jsonpath={.status.phase}=Succeeded", namespace)
+    real_node.wait("pod/facts", "jsonpath={.status.phase}=Succeeded", namespace, STARTUP_SECONDS)
     facts = json.loads(real_node.kubectl("-n", namespace, "logs", "facts"))
     user = contract.user.value
     assert facts["python"] == contract.python.value

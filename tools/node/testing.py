@@ -17,12 +17,16 @@ from tools.node.ask import answer
 from tools.node.settings import Node
 from tools.node.stack import STACK
 
+#: An engine's start is 40 to 70 s of processor time: a machine that runs many other things at once may need minutes for it.
+STARTUP_SECONDS = 900
+
 
 def node_config(cluster: str, namespace: str) -> dict[str, Any]:
     """The config of Pulumi.node.yaml for another cluster; the one card is given out in two time slices."""
     config: dict[str, Any] = yaml.safe_load((ROOT / "Pulumi.node.yaml").read_text())["config"]["interlock:cluster"]
     config |= {"target": {"local": cluster}, "namespace": namespace}
     config["pools"][0] |= {"gpus_per_node": 1, "share": {"kind": "time-slicing", "replicas": 2}}
+    config["servers"][0] |= {"startup_seconds": STARTUP_SECONDS}
     return config
 
 
@@ -83,6 +87,7 @@ class Deployed:
         path = self.project.folder / f"Pulumi.{STACK}.yaml"
         data = yaml.safe_load(path.read_text()) if path.exists() else {}
         path.write_text(yaml.safe_dump({**data, "config": {"interlock:cluster": self.config}}))
-        self.outcome = self.project.up()
+        command = ["up", "--yes", "--skip-preview", "--json", "--stack", STACK]
+        self.outcome = self.project.run(*command, timeout=2 * STARTUP_SECONDS)
         assert self.outcome.code == 0, self.outcome.text
         return self.outcome
