@@ -8,7 +8,7 @@ import pytest
 from tools.cluster.state import Cluster
 from tools.common import ToolError
 from tools.engine_env import env
-from tools.node import lifecycle, needs
+from tools.node import cgroups, lifecycle, needs
 
 
 @pytest.fixture(autouse=True)
@@ -99,3 +99,27 @@ def test_all_that_is_missing_is_listed_at_once(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ToolError, match="cannot carry a real node:\n  - no this\n  - no that") as raised:
         needs.require()
     assert raised.value.code == 2
+
+
+def test_in_version_1_the_pods_group_gets_processors_in_every_hierarchy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cgroups, "ROOT", hierarchies(tmp_path, "cpuset", "memory"))
+    (tmp_path / "cpuset" / "cpuset.cpus").write_text("0-1")
+    cgroups.create("interlock-x")
+    assert cgroups.found("interlock-x") == [tmp_path / "cpuset" / "interlock-x", tmp_path / "memory" / "interlock-x"]
+    assert (tmp_path / "cpuset" / "interlock-x" / "cpuset.cpus").read_text() == "0-1"
+
+
+def test_in_version_2_the_controllers_are_handed_down_and_the_group_is_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cgroups, "ROOT", unified(tmp_path, *needs.V2_CONTROLLERS))
+    cgroups.create("interlock-x")
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpu +memory +pids +cpuset"
+    (tmp_path / "interlock-x" / "kubepods").mkdir()
+    assert cgroups.remove("interlock-x") == 2
+    assert cgroups.found("interlock-x") == []
+
+
+def test_version_2_that_hands_nothing_down_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(cgroups, "ROOT", unified(tmp_path, *needs.V2_CONTROLLERS))
+    (tmp_path / "cgroup.subtree_control").mkdir()
+    with pytest.raises(OSError, match="do not hand down their controllers"):
+        cgroups.create("interlock-x")

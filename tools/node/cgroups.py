@@ -24,12 +24,18 @@ def parents(name: str) -> list[Path]:
 
 
 def create(name: str) -> None:
-    """Makes the group in every hierarchy."""
+    """Makes the group in every hierarchy. Raises OSError with what to do where version 2 does not hand its controllers down."""
+    if needs.version(ROOT) == 2:
+        try:
+            (ROOT / "cgroup.subtree_control").write_text(" ".join(f"+{controller}" for controller in needs.V2_CONTROLLERS))
+        except OSError as error:
+            text = "in a container, move its processes out of the topmost group first"
+            raise OSError(f"control groups version 2 at {ROOT} do not hand down their controllers ({error.strerror}): {text}") from error
     for group in parents(name):
         group.mkdir(exist_ok=True)
         for setting in ("cpuset.cpus", "cpuset.mems"):
             # In version 1 a new group has no processors, and nothing can be put into it.
-            if needs.version(ROOT) == 1 and (group / setting).exists():
+            if needs.version(ROOT) == 1 and (group.parent / setting).exists():
                 (group / setting).write_text((group.parent / setting).read_text())
 
 

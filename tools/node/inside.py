@@ -28,7 +28,11 @@ def main(path: str) -> int:
         signal.signal(number, lambda *_: os._exit(0))
     mount(node)
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
-    cgroups.create(node.cgroup)
+    try:
+        cgroups.create(node.cgroup)
+    except OSError as error:
+        print(error, flush=True)
+        return 1
     children: dict[int, str] = {}
     for name, argv, ready in programs(node):
         children[start(node, name, argv)] = name

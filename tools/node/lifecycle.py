@@ -30,15 +30,8 @@ def up(cluster: Cluster, name: str, *, cards: int, slices: int, labels: Sequence
     needs.require()
     if not cluster.namespace:
         raise ToolError(f"the cluster {cluster.name} runs on loopback, where pods have no addresses: `make down`, then `make up` as root")
-    known = folder_of(cluster) / "node.json"
-    running = PROCESS in cluster.processes and processes.alive(cluster.processes[PROCESS])
-    if running and known.exists():
-        node = load(known)
-        if node.name != name or (node.cards, node.slices) != (cards, slices):
-            raise ToolError(
-                f"the cluster {cluster.name} has the real node {node.name} with {node.units} GPUs; `python -m tools.node down` first"
-            )
-        return node, False
+    if known := _running(cluster, name, cards * slices):
+        return known, False
     if left := remains.remove(cluster):
         say(f"removed what an earlier node left: {', '.join(left)}")
     bin_folder = build.ensure(families.select([], ["node"]))
@@ -46,11 +39,10 @@ def up(cluster: Cluster, name: str, *, cards: int, slices: int, labels: Sequence
     engine = env.ensure()
     env.model(engine, "dense")
     env.require_disk(home(), NEEDED_BYTES, "the node's files")
-    folder = folder_of(cluster)
     node = Node(
         name=name,
         address=cluster.address,
-        folder=str(folder),
+        folder=str(folder_of(cluster)),
         bin_folder=str(bin_folder),
         models=str(env.models(engine)),
         cgroup=cgroup_of(cluster),
@@ -59,15 +51,21 @@ def up(cluster: Cluster, name: str, *, cards: int, slices: int, labels: Sequence
         labels=tuple(labels),
         taints=tuple(taints),
     )
-    try:
-        _start(cluster, node, images)
-    except BaseException as error:
-        kept = _keep_logs(cluster)
-        down(cluster)
-        if isinstance(error, ToolError):
-            raise ToolError(f"{error}\n  what was started is stopped again; its logs: {kept}", error.code) from error
-        raise
+    _start(cluster, node, images)
     return node, True
+
+
+def _running(cluster: Cluster, name: str, units: int) -> Node | None:
+    """The node that runs already. Raises ToolError when it is another one than is asked for."""
+    known = folder_of(cluster) / "node.json"
+    if PROCESS not in cluster.processes or not processes.alive(cluster.processes[PROCESS]) or not known.exists():
+        return None
+    node = load(known)
+    if (node.name, node.units) != (name, units):
+        raise ToolError(
+            f"the cluster {cluster.name} has the real node {node.name} with {node.units} GPUs; `python -m tools.node down` first"
+        )
+    return node
 
 
 def down(cluster: Cluster) -> list[str]:
@@ -104,12 +102,19 @@ def enter(cluster: Cluster) -> list[str]:
 
 
 def _start(cluster: Cluster, node: Node, images: Path) -> None:
-    node.at().mkdir()
-    store.clone(images, node.at("containerd"))
-    configs.write(cluster, node)
-    argv = [*NAMESPACES, sys.executable, "-m", "tools.node.inside", str(node.save())]
-    processes.spawn(cluster, PROCESS, argv, {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"})
-    _wait(cluster, node)
+    try:
+        node.at().mkdir()
+        store.clone(images, node.at("containerd"))
+        configs.write(cluster, node)
+        argv = [*NAMESPACES, sys.executable, "-m", "tools.node.inside", str(node.save())]
+        processes.spawn(cluster, PROCESS, argv, {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"})
+        _wait(cluster, node)
+    except BaseException as error:
+        kept = _keep_logs(cluster)
+        down(cluster)
+        if isinstance(error, ToolError):
+            raise ToolError(f"{error}\n  what was started is stopped again; its logs: {kept}", error.code) from error
+        raise
 
 
 def _wait(cluster: Cluster, node: Node) -> None:
