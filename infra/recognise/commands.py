@@ -223,11 +223,17 @@ def _best(found: Sequence[Launch]) -> Launch | None:
 
 
 def _no_launch(commands: Sequence[Command], context: Context) -> Launch | None:
-    names = {_base(command.words[0].text) for command in commands}
+    names = {_base(command.words[0].text) for command in commands if not _client(command)}
     busy = names - set(_table()["idle"]) - set(_table()["talk"]) - _HOUSEKEEPING
     if busy and context.image.engine == "vllm":
         return Launch("vllm", "script", complete=False)
     return Launch("idle", "shell")
+
+
+def _client(command: Command) -> bool:
+    """``vllm bench``, ``python -c ...``: something that uses an engine or prepares for one."""
+    names = [_base(word.text) for word in command.words[:3]]
+    return names[0] == "vllm" or (names[0].startswith("python") and names[1:2] == ["-c"])
 
 
 def _joins_ray(command: Command) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from interlock.infra.facts import Container, Fact, Mount, Probe, Role, Volume, absent, known, unknown
 from interlock.infra.recognise import commands
+from interlock.infra.recognise.accelerators import vendor_of
 from interlock.infra.recognise.arguments import Arguments, read_arguments
 from interlock.infra.recognise.commands import Launch
 from interlock.infra.recognise.context import Context
@@ -160,6 +161,9 @@ def read_container(node: Node, volumes: Mapping[str, Node], context: Context, in
     launch = commands.find_launch(command, args, surroundings)
     arguments = read_arguments(launch.words) if launch.engine in ("vllm", "") else Arguments()
     launch = settle(launch, image, arguments)
+    if launch.entrypoint == "script" and not node["ports"] and not _accelerated(node["resources"]) and image.vendor != "cpu":
+        # A script in an engine's image that serves on no port and has no accelerator is a client or a helper.
+        launch = replace(launch, engine="idle")
     role = Role.INIT if init else Role.ENGINE if launch.engine == "vllm" else Role.SIDECAR
     resources = node["resources"]
     container = Container(
@@ -182,6 +186,11 @@ def read_container(node: Node, volumes: Mapping[str, Node], context: Context, in
         security=node["securityContext"].facts(),
     )
     return Read(container, launch, environment, image, arguments, file)
+
+
+def _accelerated(resources: Node) -> bool:
+    names = [name for key in ("limits", "requests") for name, _ in resources[key].fields()]
+    return vendor_of(names) is not None or resources["claims"].is_list
 
 
 def settle(launch: Launch, image: Image, arguments: Arguments) -> Launch:

@@ -90,7 +90,9 @@ def _adds(service: Node, pod: PodRead) -> frozenset[str]:
 
 def _classic(service: Node, extra: Node) -> Node:
     main = extra["mainContainer"]
-    resources = service["resources"] if service["resources"] else main["resources"]
+    device = service.at("device", "resources")
+    sliced = Overlay({}, device.path, {"limits": device}) if device else main["resources"]
+    resources = service["resources"] if service["resources"] else sliced
     container = Overlay(
         main.value if main else {},
         main.path,
@@ -98,6 +100,9 @@ def _classic(service: Node, extra: Node) -> Node:
             "name": Node("main", main.path),
             "resources": Overlay({}, resources.path, {key: _named(resources[key]) for key in ("limits", "requests")}),
             "env": _both(service["envs"], main["env"]),
+            "envFrom": Node([service["envFromSecret"], *main["envFrom"].items()], main.path)
+            if service["envFromSecret"]
+            else main["envFrom"],
             **{key: service[key] if service[key] else main[key] for key in ("livenessProbe", "readinessProbe", "startupProbe")},
         },
     )

@@ -39,6 +39,7 @@ from interlock.infra.recognise import (
     operators,
     ray,
     scaling,
+    stack,
     storage,
 )
 from interlock.infra.recognise.context import Context, Parse, gather
@@ -103,6 +104,7 @@ _READERS: dict[str, tuple[Reader, ...]] = {
     "ClusterServingRuntime": (kserve.read_runtime,),
     "LLMInferenceService": (llmisvc.read_llm_service,),
     "LLMInferenceServiceConfig": (llmisvc.read_llm_service,),
+    "VLLMRuntime": (stack.read_runtime,),
     "DynamoGraphDeployment": (operators.read_dynamo,),
     "DynamoComponentDeployment": (operators.read_dynamo,),
 }

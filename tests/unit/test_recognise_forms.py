@@ -47,6 +47,8 @@ def gpus(workload: Workload) -> list[tuple[str, int | None, str | None]]:
         ("ray-fleet", "Qwen/Qwen2.5-Coder-7B-Instruct", 2, "ray"),
         ("kubeai", "neuralmagic/Meta-Llama-3.1-8B-Instruct-FP8", 2, "kubeai"),
         ("production-stack", "meta-llama/Llama-3.1-8B-Instruct", 2, "chart-values"),
+        ("production-stack-ray", "distilbert/distilgpt2", 1, "chart-values"),
+        ("vllmruntime", "meta-llama/Llama-3.1-8B-Instruct", 2, "production-stack"),
         ("llm-d", "Qwen/Qwen3-32B", 2, "chart-values"),
     ],
 )
@@ -107,6 +109,14 @@ def test_dynamo_workers_are_engines_and_the_frontend_is_not() -> None:
     assert [workload.origin.path for workload in workloads] == ["spec.services.VllmDecodeWorker", "spec.services.VllmPrefillWorker"]
     assert gpus(workloads[0]) == [("", None, "2")]
     assert workloads[0].engine.flag("is-decode-worker").absent
+
+
+def test_fields_of_the_stack_become_flags_at_their_own_places() -> None:
+    flags = {flag.name: flag for flag in only("vllmruntime").engine.flags}
+    assert {"enable-lora", "max-model-len", "max-loras", "disable-log-requests"} <= set(flags)
+    assert flags["max-loras"].path == "spec.vllmConfig.maxLoras"
+    assert "tool-call-parser" not in flags
+    assert gpus(only("production-stack-ray")) == [("head", 1, "1"), ("worker", 1, "1")]
 
 
 def test_values_inside_a_helm_release_are_read() -> None:
