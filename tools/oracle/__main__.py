@@ -1,0 +1,68 @@
+"""Regenerates tests/engine/oracle.jsonl: python -m tools.oracle [--versions V ...] [--models M ...] [--fresh].
+
+Answers are kept per version and model, so that a run can be stopped and taken up again; --fresh asks again. Every model that
+is through is written into the file at once. One version takes an environment of about 9 GB and some minutes of one core.
+"""
+
+import argparse
+import os
+import subprocess
+from pathlib import Path
+
+from tools.common import ROOT, ToolError, home, run_main, say
+from tools.oracle import catalog, environment
+
+VERSIONS = ("0.26.0", "0.29.0", "0.33.0")
+TARGET = ROOT / "tests" / "engine" / "oracle.jsonl"
+
+
+def answers(version: str) -> Path:
+    return home() / "oracle" / "answers" / version
+
+
+def assemble() -> int:
+    """Write all answers there are into the file, by version and in the catalog's order; returns the number of lines."""
+    order = [(version, name) for version in VERSIONS for name in catalog.models()]
+    texts = [path.read_text(encoding="utf-8") for v, n in order if (path := answers(v) / f"{n}.jsonl").exists()]
+    TARGET.parent.mkdir(parents=True, exist_ok=True)
+    TARGET.write_text("".join(texts), encoding="utf-8")
+    return sum(text.count("\n") for text in texts)
+
+
+def ask(version: str, names: list[str]) -> None:
+    """Ask one version about the models it has not answered yet."""
+    missing = [n for n in names if not (answers(version) / f"{n}.jsonl").exists()]
+    if not missing:
+        return
+    env = environment.ensure(version)
+    command = [str(env / "bin" / "python"), "-m", "tools.oracle.worker", str(home() / "oracle" / "models"), str(answers(version)), *missing]
+    variables = os.environ | {"LD_LIBRARY_PATH": str(env / "driver"), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout or ():
+            say(line.rstrip())
+            assemble()
+    if process.returncode:
+        raise ToolError(f"the worker of vLLM {version} ended with {process.returncode}", code=1)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.oracle", description="vLLM's own planning answers, without a GPU.")
+    parser.add_argument("--versions", nargs="+", default=VERSIONS, choices=VERSIONS)
+    parser.add_argument("--models", nargs="+", help="default: all of tools/oracle/models.json")
+    parser.add_argument("--fresh", action="store_true", help="ask again what was answered before")
+    options = parser.parse_args(arguments)
+    known = [n for n, m in catalog.models().items() if m.family != "draft"]
+    unknown = sorted(set(options.models or ()) - set(known))
+    if unknown:
+        raise ToolError(f"--models: {', '.join(unknown)}: not in tools/oracle/models.json")
+    names = options.models or known
+    for version in options.versions:
+        for name in names if options.fresh else ():
+            (answers(version) / f"{name}.jsonl").unlink(missing_ok=True)
+        ask(version, names)
+    say(f"{TARGET.relative_to(ROOT)}: {assemble()} lines")
+    return 0
+
+
+if __name__ == "__main__":
+    run_main(main)
