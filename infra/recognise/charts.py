@@ -9,6 +9,7 @@ from interlock.infra.recognise.chartparts import ADDS, image_of, listed, pod_of
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, Overlay, origin, scalar_text
 from interlock.infra.recognise.engines import sized
+from interlock.infra.recognise.images import read_image
 from interlock.infra.recognise.native import Result
 
 _DEEPEST = 8
