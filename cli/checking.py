@@ -149,7 +149,7 @@ def _tuples(bundle: Bundle) -> list[str]:
 
 def _place(reading: Reading, finding: Finding) -> tuple[int, int]:
     file = reading.files.get(finding.subject.file)
-    return file.place(finding.subject.document, finding.path) if file else (1, 1)
+    return file.place(finding.subject.document, finding.path, finding.value) if file else (1, 1)
 
 
 def _hinted(bundle: Bundle, hint: Hint) -> Bundle:

@@ -49,10 +49,19 @@ class Marked:
     duplicates: list[Duplicate] = field(default_factory=list)
     error: Unreadable | None = None
 
-    def place(self, path: str) -> tuple[int, int]:
-        """Line and column (from 1) of the field at ``path``, or of the deepest field on the way that exists."""
+    def place(self, path: str, text: str = "") -> tuple[int, int]:
+        """Line and column (from 1) of the field at ``path``, or of the deepest field on the way that exists.
+
+        Where a text of several lines stands there and holds ``text`` once, the line of that.
+        """
         line, column = locate(self.node, path)
-        return self.line + line + 1, column + 1
+        return self.line + line + 1 + self._within(path, text), column + 1
+
+    def _within(self, path: str, text: str) -> int:
+        node = at(self.node, path) if len(text) > 3 else None
+        if not isinstance(node, yaml.ScalarNode) or node.style != "|" or node.value.count(text) != 1:
+            return 0
+        return 1 + int(node.value[: node.value.index(text)].count("\n"))
 
 
 def pieces(text: str) -> Iterator[tuple[int, str]]:
@@ -210,6 +219,15 @@ def locate(root: Any, path: str) -> tuple[int, int]:
         place = (mark.line, mark.column)
         remaining = remaining[1:]
     return place
+
+
+def at(root: Any, path: str) -> Any:
+    """The node at ``path``, or None."""
+    node = root
+    for step in steps(path):
+        found = _child(node, step) if node is not None else None
+        node = found[1] if found else None
+    return node
 
 
 def _child(node: Any, step: str | int) -> tuple[Any, Any] | None:

@@ -21,10 +21,10 @@ class FileRead:
     documents: list[Marked] = field(default_factory=list)
     why: str = ""
 
-    def place(self, document: int, path: str) -> tuple[int, int]:
-        """Line and column (from 1) of a field; the first line when the document is not there."""
+    def place(self, document: int, path: str, text: str = "") -> tuple[int, int]:
+        """Line and column (from 1) of a field (of ``text`` inside it); the first line when the document is not there."""
         found = next((marked for marked in self.documents if marked.index == document), None)
-        return found.place(path) if found else (1, 1)
+        return found.place(path, text) if found else (1, 1)
 
 
 @dataclass(slots=True)
@@ -81,14 +81,14 @@ class _LazyMarks(Marked):
 
     text: str = ""
 
-    def place(self, path: str) -> tuple[int, int]:
+    def place(self, path: str, text: str = "") -> tuple[int, int]:
         """Line and column of a field."""
         if self.node is None:
             try:
                 self.node = compose(self.text)
             except Unreadable:
                 return 1, 1
-        return Marked.place(self, path)
+        return Marked.place(self, path, text)
 
 
 def _yaml(text: Text, file: FileRead, reading: Reading) -> bool:

@@ -150,6 +150,8 @@ def read_container(node: Node, volumes: Mapping[str, Node], context: Context, in
     reference = node["image"].text()
     if reference.known and is_placeholder(reference.get()):
         reference = unknown(reference.path, f"a placeholder: {reference.get()[:80]}")
+    if reference.known:
+        reference = reference.map(lambda text: _transformed(text, context))
     image = read_image(reference, node["image"].string())
     mounts = _mounts(node)
 
@@ -186,6 +188,12 @@ def read_container(node: Node, volumes: Mapping[str, Node], context: Context, in
         security=node["securityContext"].facts(),
     )
     return Read(container, launch, environment, image, arguments, file)
+
+
+def _transformed(text: str, context: Context) -> str:
+    """The image that kustomize makes of this one."""
+    head, slash, last = text.partition("@")[0].rpartition("/")
+    return context.images.get(f"{head}{slash}{last.partition(':')[0]}", text) if context.images else text
 
 
 def _accelerated(resources: Node) -> bool:

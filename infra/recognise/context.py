@@ -31,6 +31,8 @@ class Context:
     device_claims: Mapping[str, tuple[DeviceRequest, ...]] = field(default_factory=dict)
     runtimes: Mapping[str, Node] = field(default_factory=dict)
     """KServe serving runtimes by name."""
+    images: Mapping[str, str] = field(default_factory=dict)
+    """What kustomize makes of an image name: ``name:tag`` or ``name@digest``."""
     injected: Mapping[str, Fact[str]] = field(default_factory=dict)
     """Environment that an operator adds to every container."""
 
@@ -54,6 +56,7 @@ def gather(documents: Iterable[Document], parse: Parse | None) -> Context:
     maps: dict[str, Mapping[str, Fact[str]]] = {}
     claims: dict[str, tuple[DeviceRequest, ...]] = {}
     runtimes: dict[str, Node] = {}
+    images: dict[str, str] = {}
     for document in documents:
         root = Node(document.data, document.path)
         kind, name = root["kind"].string(), root.at("metadata", "name").string()
@@ -65,7 +68,19 @@ def gather(documents: Iterable[Document], parse: Parse | None) -> Context:
             claims[name] = device_requests(spec)
         elif kind in ("ServingRuntime", "ClusterServingRuntime"):
             runtimes[name] = root
-    return Context(parse, maps, claims, runtimes)
+        elif kind in ("Kustomization", ""):
+            images |= _renamed_images(root)
+    return Context(parse, maps, claims, runtimes, images)
+
+
+def _renamed_images(root: Node) -> Mapping[str, str]:
+    """The ``images`` of a kustomization (whose kind may be left out)."""
+    found = {}
+    for entry in root["images"].items():
+        name, tag, digest = entry["name"].string(), entry["newTag"].string(), entry["digest"].string()
+        if name and (tag or digest):
+            found[name] = f"{entry['newName'].string() or name}{f':{tag}' if tag else ''}{f'@{digest}' if digest else ''}"
+    return found
 
 
 def device_requests(spec: Node) -> tuple[DeviceRequest, ...]:

@@ -62,6 +62,12 @@ def test_every_path_has_a_line_and_a_column(tmp_path: Path, document: int, path:
     assert file.place(document, path) == place
 
 
+def test_a_text_inside_a_block_is_placed_at_its_own_line(tmp_path: Path) -> None:
+    (file,) = read(tmp_path, "args:\n  - |\n    set -e\n    vllm serve m \\\n      --swap-space 4\n").files.values()
+    assert file.place(0, "args[0]", "--swap-space") == (5, 5)
+    assert file.place(0, "args[0]", "not there") == (2, 5)
+
+
 def test_a_path_is_read_back_into_its_steps() -> None:
     assert steps('a.b[0]["x.y/z"].c') == ["a", "b", 0, "x.y/z", "c"]
 

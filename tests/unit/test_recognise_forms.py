@@ -210,3 +210,11 @@ def test_a_shell_variable_without_a_shell_is_a_mistake_only_where_the_container_
     (workload,) = recognise([Document({"kind": "Pod", "spec": {"containers": [container]}})]).workloads
     assert len(workload.engine.problems) == problems
     assert workload.engine.model.known == (text == "$(MODEL)")
+
+
+def test_kustomizes_own_image_tag_is_the_one_that_runs() -> None:
+    pod = {"kind": "Pod", "spec": {"containers": [{"name": "c", "image": "vllm/vllm-openai", "args": ["--model=m"]}]}}
+    kustomization = {"resources": ["pod.yaml"], "images": [{"name": "vllm/vllm-openai", "newTag": "v0.11.0"}]}
+    (workload,) = recognise([Document(pod), Document(kustomization)]).workloads
+    assert workload.pods[0].containers[0].image.value == "vllm/vllm-openai:v0.11.0"
+    assert workload.engine.version.value == "0.11.0"
