@@ -147,30 +147,18 @@ def _amounts(node: Node) -> Mapping[str, Fact[str]]:
 def read_container(node: Node, volumes: Mapping[str, Node], context: Context, init: bool = False) -> Read:
     """Facts of one container and the engine it starts."""
     environment = read_environment(node, context.config_maps, context.injected)
-    reference = node["image"].text()
-    if reference.known and is_placeholder(reference.get()):
-        reference = unknown(reference.path, f"a placeholder: {reference.get()[:80]}")
-    if reference.known:
-        reference = reference.map(lambda text: _transformed(text, context))
+    reference = _reference(node["image"], context)
     image = read_image(reference, node["image"].string())
     mounts = _mounts(node)
 
     def file(name: str) -> tuple[str, str] | None:
         return _files(mounts, volumes, context, name)
 
-    surroundings = commands.Context(environment, file, image)
-    command, args = (commands.words_of(raw_list(node[key]), environment) for key in ("command", "args"))
-    launch = commands.find_launch(command, args, surroundings)
-    arguments = read_arguments(launch.words) if launch.engine in ("vllm", "") else Arguments()
-    launch = settle(launch, image, arguments)
-    if launch.entrypoint == "script" and not node["ports"] and not _accelerated(node["resources"]) and image.vendor != "cpu":
-        # A script in an engine's image that serves on no port and has no accelerator is a client or a helper.
-        launch = replace(launch, engine="idle")
-    role = Role.INIT if init else Role.ENGINE if launch.engine == "vllm" else Role.SIDECAR
+    launch, arguments = _launch(node, commands.Context(environment, file, image))
     resources = node["resources"]
     container = Container(
         name=node["name"].string(),
-        role=role,
+        role=Role.INIT if init else Role.ENGINE if launch.engine == "vllm" else Role.SIDECAR,
         path=node.path,
         image=reference,
         command=_list_fact(node["command"]),
@@ -188,6 +176,25 @@ def read_container(node: Node, volumes: Mapping[str, Node], context: Context, in
         security=node["securityContext"].facts(),
     )
     return Read(container, launch, environment, image, arguments, file)
+
+
+def _reference(node: Node, context: Context) -> Fact[str]:
+    reference = node.text()
+    if reference.known and is_placeholder(reference.get()):
+        return unknown(reference.path, f"a placeholder: {reference.get()[:80]}")
+    return reference.map(lambda text: _transformed(text, context))
+
+
+def _launch(node: Node, surroundings: commands.Context) -> tuple[Launch, Arguments]:
+    environment, image = surroundings.environment, surroundings.image
+    command, args = (commands.words_of(raw_list(node[key]), environment) for key in ("command", "args"))
+    launch = commands.find_launch(command, args, surroundings)
+    arguments = read_arguments(launch.words) if launch.engine in ("vllm", "") else Arguments()
+    launch = settle(launch, image, arguments)
+    if launch.entrypoint == "script" and not node["ports"] and not _accelerated(node["resources"]) and image.vendor != "cpu":
+        # A script in an engine's image that serves on no port and has no accelerator is a client or a helper.
+        launch = replace(launch, engine="idle")
+    return launch, arguments
 
 
 def _transformed(text: str, context: Context) -> str:
