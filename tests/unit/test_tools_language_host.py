@@ -1,5 +1,8 @@
 """The Python language host chooses a program's Python as Pulumi's own does, and shows a person no traceback of the engine's end."""
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,6 +11,7 @@ import grpc
 import pulumi
 import pytest
 
+from tools.cluster.processes import start_time
 from tools.language_host import host, program
 
 
@@ -79,3 +83,20 @@ def test_a_mistake_of_the_program_is_shown_with_its_traceback(shown: list[str]) 
     program._report(failed_with(IndexError("list index out of range")))
     assert "Traceback" in shown[0]
     assert "IndexError: list index out of range" in shown[0]
+
+
+def test_a_program_ends_soon_after_the_host_that_started_it() -> None:
+    folder = Path(program.__file__).parent
+    inner = f"import sys, time; sys.path.insert(0, {str(folder)!r}); import program; program.end_with_parent(); time.sleep(600)"
+    outer = (
+        "import os, subprocess, sys\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {inner!r}], env=os.environ | {{'INTERLOCK_PARENT': str(os.getpid())}})\n"
+        "print(child.pid, flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", outer], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert start_time(pid) is not None
+        parent.kill()
+    while start_time(pid) is not None:
+        time.sleep(0.1)

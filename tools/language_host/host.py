@@ -16,7 +16,7 @@ from concurrent import futures
 from importlib import metadata
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import grpc
 from google.protobuf import empty_pb2
@@ -74,6 +74,8 @@ def asked(python: str, script: str) -> Any:
 class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     """The service that Pulumi's engine calls; a missing virtualenv becomes the call's error message."""
 
+    running: ClassVar[list[subprocess.Popen[bytes]]] = []
+
     def __init__(self, engine_address: str) -> None:
         self.engine_address = engine_address
 
@@ -127,6 +129,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         environment = os.environ | {
             "PULUMI_CONFIG": json.dumps(dict(request.config)),
             "PULUMI_CONFIG_SECRET_KEYS": json.dumps(list(request.configSecretKeys)),
+            "INTERLOCK_PARENT": str(os.getpid()),
         }
         program = str(Path(request.info.program_directory, request.info.entry_point))
         python = self._interpreter(request.info, context)
@@ -146,9 +149,16 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         environment = dict(pair.split("=", 1) for pair in request.env) or None
         process = subprocess.Popen(command, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         context.add_callback(process.terminate)
+        self.running.append(process)
         for message in _both_streams(process):
             yield language_pb2.RunPluginResponse(**message)
         yield language_pb2.RunPluginResponse(exitcode=process.wait())
+
+    @classmethod
+    def stop(cls) -> None:
+        """Ends the policy packs and providers that run."""
+        for process in cls.running:
+            process.terminate()
 
     @staticmethod
     def _interpreter(info: Any, context: grpc.ServicerContext) -> str:
@@ -189,4 +199,8 @@ def serve(engine_address: str) -> None:
 
 
 if __name__ == "__main__":
+    # Run as a script, beside program.py.
+    from program import end_with_parent  # type: ignore[import-not-found]
+
+    end_with_parent(LanguageHost.stop)
     serve(sys.argv[-1])
