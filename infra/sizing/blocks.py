@@ -1,5 +1,6 @@
 """The parts of a decoder layer as tensors: attention, latent attention, MLP, experts (vLLM: ``model_executor/models``)."""
 
+from interlock.infra.sizing import compressed
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.ledger import Ledger
 from interlock.infra.sizing.quantization import Scheme
@@ -63,18 +64,6 @@ def latent_attention(ledger: Ledger, facts: ModelFacts, index: int) -> None:
         ledger.add(2 * index_width, 4)
 
 
-def compressed_attention(ledger: Ledger, facts: ModelFacts, index: int) -> None:
-    """DeepSeek-V4: low-rank queries, one shared key-value head, a grouped low-rank output (its small compressors are left out)."""
-    config, module, hidden = facts.text, f"model.layers.{index}.self_attn", facts.hidden_size
-    query_rank, output_rank, groups = integer(config, "q_lora_rank"), integer(config, "o_lora_rank"), integer(config, "o_groups", default=1)
-    width = facts.attention_heads * facts.head_dim
-    ledger.linear(f"{module}.fused_wqa_wkv", hidden, [query_rank, facts.head_dim])
-    ledger.add(query_rank + facts.head_dim)
-    ledger.column(f"{module}.wq_b", query_rank, width)
-    ledger.column(f"{module}.wo_a", width // groups, groups * output_rank)
-    ledger.row(f"{module}.wo_b", groups * output_rank, hidden)
-
-
 def absorbed_bytes(facts: ModelFacts, tp: int) -> int:
     """What latent attention keeps after loading: its up-projection once more, in 16 bit, absorbed into query and output
     (vLLM: ``v1/attention/backends/mla/common.py::process_weights_after_loading``)."""
@@ -135,7 +124,9 @@ def mixture(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> No
         ledger.add(hidden * facts.experts, traits.router_bits // 8)
     if traits.router_bias:
         ledger.add(facts.experts)
-    if traits.correction_bias or text(config, "topk_method") == "noaux_tc":
+    if compressed.is_compressed(config):
+        compressed.routing(ledger, config, facts.experts, facts.vocab_size, index)
+    elif traits.correction_bias or text(config, "topk_method") == "noaux_tc":
         narrow = facts.model_type == "kimi_linear" and ledger.shard.version < (0, 27, 0)
         ledger.add(facts.experts, ledger.width if narrow else 4)
     shared = shared_width(facts)

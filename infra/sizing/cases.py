@@ -197,6 +197,9 @@ def answer_of(case: Mapping[str, Any]) -> dict[str, Any]:
     result = size(request)
     if request.max_model_len is None and result.verdict is Verdict.DOES_NOT_FIT:
         result = _length_not_stated(request, result)
+    if "fork" in (_text(case.get("engine")) or "").lower():
+        reason = "the engine is a fork of vLLM: its build of the model and its overheads are not known"
+        result = result.model_copy(update={"verdict": Verdict.UNSURE, "reasons": (reason, *result.reasons)})
     return {"id": identity, **fields_of(result), "unknown": [*strange, *result.unknown]}
 
 

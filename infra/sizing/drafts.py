@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from interlock.infra.sizing import blocks
+from interlock.infra.sizing import blocks, compressed
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.kv_layers import head_dim_of, is_mla, kv_heads_of
 from interlock.infra.sizing.layers import Cache, KvLayer
@@ -35,6 +35,8 @@ def draft_caches(facts: ModelFacts, method: str | None, draft: ModelFacts | None
 
 def _one_layer(facts: ModelFacts, last: int) -> tuple[KvLayer, ...]:
     config = facts.text
+    if compressed.is_compressed(config):
+        return (compressed.window_cache(config, last),)
     if is_mla(config):
         latent = KvLayer(Cache.MLA, 1, integer(config, "kv_lora_rank") + integer(config, "qk_rope_head_dim"), 0, layer=last)
         index = integer(config, "index_head_dim")
@@ -55,8 +57,10 @@ def draft_bytes(facts: ModelFacts, method: str | None, draft: ModelFacts | None,
     family = traits(facts.model_type, facts.text)
     last = facts.layers - 1
     for _ in range(mtp_layers(facts) if method.endswith("mtp") else 1):
-        ledger.add(2 * hidden * hidden + 4 * hidden)
-        if is_mla(facts.text):
+        ledger.add(2 * hidden * hidden + (5 if method.endswith("mtp") else 4) * hidden)
+        if compressed.is_compressed(facts.text):
+            compressed.attention(ledger, facts.text, hidden, facts.attention_heads, facts.layers)
+        elif is_mla(facts.text):
             blocks.latent_attention(ledger, facts, last)
         else:
             blocks.attention(ledger, facts, family, last)

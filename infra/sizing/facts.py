@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from interlock.infra.sizing import quantization as quant
+from interlock.infra.sizing.compressed import described, is_compressed
 from interlock.infra.sizing.kv_layers import caches, head_dim_of, is_mla, kv_heads_of, layer_count, mixers
 from interlock.infra.sizing.layers import Cache, KvLayer
 from interlock.infra.sizing.quantization import Quantization, Scheme
@@ -181,12 +182,12 @@ class ModelFacts:
 
     @cached_property
     def family(self) -> str:
-        """The group it is reported in: pooling, hybrid, mla, sliding, chunked, moe, vision, dense."""
+        """The group it is reported in: pooling, compressed, hybrid, mla, sliding, chunked, moe, vision, dense."""
         kinds = {layer.cache for layer in self.kv_layers}
         if self.pooling:
             return "pooling"
-        if integer(self.text, "o_lora_rank"):
-            return "mla"
+        if is_compressed(self.text):
+            return "compressed"
         for cache, name in ((Cache.STATE, "hybrid"), (Cache.MLA, "mla"), (Cache.CHUNKED, "chunked"), (Cache.SLIDING, "sliding")):
             if cache in kinds:
                 return name
@@ -200,9 +201,9 @@ class ModelFacts:
     @cached_property
     def sizes_cache(self) -> bool:
         """Whether the shapes suffice to lay out the KV cache."""
-        if integer(self.text, "o_lora_rank"):  # the compressed cache of DeepSeek-V4 is not modelled
+        if is_compressed(self.text) and not described(self.text):
             return False
-        known = all(layer.state is not None or (layer.head_dim and layer.kv_heads) for layer in self.kv_layers)
+        known = all(layer.state is not None or layer.page or (layer.head_dim and layer.kv_heads) for layer in self.kv_layers)
         return self.pooling or bool(self.kv_layers and known)
 
     def with_quantization(self, found: Quantization | None) -> "ModelFacts":

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from interlock.infra.sizing.kv_specs import KvSpec, Settings
+from interlock.infra.sizing.kv_specs import PACKED, KvSpec, Settings
 from interlock.infra.sizing.layers import Cache
 from interlock.infra.sizing.reading import ceil_div
 
@@ -37,6 +37,11 @@ class Group:
         return tuple(dict.fromkeys(spec for _, spec in self.members))
 
 
+def is_packed(group: Group) -> bool:
+    """Whether its pages lie side by side in a block."""
+    return all(spec.kind == PACKED for _, spec in group.members)
+
+
 def _same_type(specs: Sequence[KvSpec]) -> bool:
     """All layers need the same number of token slots, whatever their widths."""
     first = specs[0]
@@ -60,9 +65,8 @@ def groups_of(specs: Sequence[tuple[int, KvSpec]], settings: Settings) -> tuple[
         members = [(layer, shared.setdefault(spec.as_full(), spec.as_full())) for layer, spec in members]
     if _same_type([spec for _, spec in members]):
         return (Group(tuple(members)),)
-    packed = _packed(members, settings)
-    if packed:
-        return packed
+    if all(spec.kind == PACKED for _, spec in members):
+        return _packed(members)
     largest = max(spec.page for _, spec in members)
     members = [(layer, spec if spec.page == largest else _shared(shared, spec.with_page(largest))) for layer, spec in members]
     return _cut(members)
@@ -91,6 +95,24 @@ def _cut(members: Sequence[tuple[int, KvSpec]]) -> tuple[Group, ...]:
     return tuple(groups)
 
 
-def _packed(members: Sequence[tuple[int, KvSpec]], settings: Settings) -> tuple[Group, ...]:
-    """Mixed page sizes side by side in a block: nothing on the default layout of CUDA, where pages are padded instead."""
-    return ()
+def _packed(members: Sequence[tuple[int, KvSpec]]) -> tuple[Group, ...]:
+    """Mixed page sizes side by side in a block: layers with the same blocks and window form a bucket; buckets are cut into groups of
+    about as many repeats of their pattern of page sizes (``_get_packed_kv_cache_groups``)."""
+    buckets: dict[tuple[Cache, int, int], dict[int, list[tuple[int, KvSpec]]]] = {}
+    for member in members:
+        spec = member[1]
+        buckets.setdefault((spec.cache, spec.block, spec.window), {}).setdefault(spec.page, []).append(member)
+    balanced = {key: pages for key, pages in buckets.items() if len({len(found) for found in pages.values()}) == 1}
+    repeats = {key: len(next(iter(pages.values()))) for key, pages in balanced.items()}
+    floor = max((repeats[key] for key, pages in balanced.items() if len(pages) > 1), default=0)
+    size = _least_padding(list(repeats.values()), floor) if floor else max(map(len, (m for p in buckets.values() for m in p.values())))
+    groups: list[Group] = []
+    for key, pages in buckets.items():
+        count = ceil_div(repeats[key], size) if key in balanced else 1
+        groups += [Group(tuple(member for found in pages.values() for member in found[i::count])) for i in range(count)]
+    return tuple(groups)
+
+
+def _least_padding(values: Sequence[int], floor: int) -> int:
+    """The size from ``floor`` up for which rounding all values up to multiples of it adds least; the larger of two equals."""
+    return min(range(max(1, floor), max(*values, floor) + 1), key=lambda size: (sum(-value % size for value in values), -size))

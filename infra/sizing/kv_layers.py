@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from interlock.infra.sizing.compressed import caches as compressed_caches
+from interlock.infra.sizing.compressed import is_compressed
 from interlock.infra.sizing.layers import Cache, KvLayer, State, StateKind
 from interlock.infra.sizing.reading import Config, integer, layers_in, mapping, sequence, text, truth
 
@@ -178,6 +180,9 @@ def _attention(config: Config, mixer: str, index: int) -> KvLayer:
 
 def caches(config: Config) -> Iterator[KvLayer]:
     """Every cache of the model in layer order. Layers that share another layer's cache have none."""
+    if is_compressed(config):
+        yield from compressed_caches(config)
+        return
     names = mixers(config)
     owners = len(names) - integer(config, "num_kv_shared_layers")
     latent = integer(config, "kv_lora_rank") + integer(config, "qk_rope_head_dim")

@@ -7,9 +7,10 @@ from functools import lru_cache
 
 from interlock.infra.catalog.vllm_defaults import switch
 from interlock.infra.sizing.facts import ModelFacts
-from interlock.infra.sizing.kv_groups import groups_of
+from interlock.infra.sizing.kv_groups import Group, groups_of, is_packed
 from interlock.infra.sizing.kv_specs import KvSpec, Settings, layer_specs
-from interlock.infra.sizing.layers import KvLayer
+from interlock.infra.sizing.layers import Cache, KvLayer
+from interlock.infra.sizing.reading import ceil_div
 from interlock.infra.sizing.weights import stage_layers
 
 
@@ -38,6 +39,10 @@ class Layout:
     """Tokens of the smallest block."""
     bytes_per_token: int
     """Bytes per token of context over all layers of the heaviest stage."""
+    charged: int = 0
+    """Bytes that a request is charged per block, when it is not what a block costs (packed pages before 0.29)."""
+    weights: tuple[int, ...] = ()
+    """Then: bytes of a block in each kind of group, by which concurrency weighs their blocks; the first is full attention's."""
 
     def blocks_per_request(self, length: int) -> int:
         """Blocks one request holds at most, over all groups."""
@@ -45,7 +50,21 @@ class Layout:
 
     def needed(self, length: int) -> int:
         """Bytes of one request on the stage that needs most."""
-        return self.blocks_per_request(length) * max(self.block_bytes, default=0)
+        return self.blocks_per_request(length) * (self.charged or max(self.block_bytes, default=0))
+
+    def fits(self, length: int, available: int) -> bool:
+        """Whether one request of that length is admitted."""
+        if self.charged:
+            return self.needed(length) <= available
+        return self.blocks_per_request(length) <= self.usable_blocks(available)
+
+    def share(self, length: int) -> int:
+        """Blocks of the pool that a request counts for in the concurrency."""
+        if not self.charged:
+            return self.blocks_per_request(length)
+        weighed = zip(self.kinds, self.weights, strict=True)
+        bytes_ = sum(count * max(spec.blocks(length, self.settings) for spec in specs) * size for (specs, count), size in weighed)
+        return ceil_div(bytes_, self.weights[0])
 
     def usable_blocks(self, available: int) -> int:
         """Blocks that requests can use: from 0.29 one is held back."""
@@ -60,6 +79,8 @@ def _layout(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: t
     sizes = [max((group.block_bytes for group in stage), default=0) for stage in stages]
     per_token = [sum(spec.token_bytes for group in stage for _, spec in group.members) for stage in stages]
     kinds = Counter(group.specs for group in groups)
+    if groups and is_packed(groups[0]) and not switch("packed_by_widest_group", settings.version):
+        return _packed_layout(groups, stages, settings, max(per_token, default=0))
     return Layout(
         settings=settings,
         groups=len(groups),
@@ -68,6 +89,36 @@ def _layout(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: t
         block_size=min((group.block_size for group in groups), default=settings.block_size or 16),
         bytes_per_token=max(per_token, default=0),
     )
+
+
+def _packed_layout(groups: Sequence[Group], stages: Sequence[Sequence[Group]], settings: Settings, per_token: int) -> Layout:
+    """Before 0.29 a block had a slot for each page of each size that any group needs
+    (vLLM: ``kv_cache_utils.py::_get_kv_cache_config_packed``, ``_max_memory_usage_bytes_from_groups``)."""
+    ordered = sorted(groups, key=lambda group: group.members[0][1].cache is not Cache.MLA)
+    full = ordered[0]
+    sizes = sorted({spec.page for _, spec in full.members})
+    pages = [[_slots(group, sizes) for group in stage] for stage in stages]
+    block = [sum(size * max(slots[size] for slots in stage) for size in sizes) for stage in pages]
+    repeats = max(max(_slots(group, sizes).values()) for group in ordered)
+    kinds: dict[tuple[tuple[KvSpec, ...], int], int] = {}
+    for group in ordered:
+        key = (group.specs, sum(size * count for size, count in _slots(group, sizes).items()))
+        kinds[key] = kinds.get(key, 0) + 1
+    return Layout(
+        settings=settings,
+        groups=len(groups),
+        kinds=tuple((specs, count) for (specs, _), count in kinds.items()),
+        block_bytes=tuple(size for size in block if size),
+        block_size=min(group.block_size for group in groups),
+        bytes_per_token=per_token,
+        charged=repeats * sum(sizes),
+        weights=tuple(weight for _, weight in kinds),
+    )
+
+
+def _slots(group: Group, sizes: Sequence[int]) -> Counter[int]:
+    """Pages of a group by size, each padded to the next size of full attention."""
+    return Counter(next((size for size in sizes if size >= spec.page), sizes[-1]) for _, spec in group.members)
 
 
 def layout(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: Sequence[KvLayer] = ()) -> Layout:
@@ -90,8 +141,7 @@ def longest_length(limit: int, fits: Callable[[int], bool]) -> int:
 
 def longest(found: Layout, available: int, limit: int) -> int:
     """Longest request, up to ``limit`` tokens, that ``available`` bytes hold."""
-    usable = found.usable_blocks(available) if available > 0 else 0
-    return longest_length(limit, lambda length: found.blocks_per_request(length) <= usable)
+    return longest_length(limit, lambda length: found.fits(length, available)) if available > 0 else 0
 
 
 def plan(found: Layout, available: int, max_model_len: int) -> KvPlan:
@@ -99,10 +149,10 @@ def plan(found: Layout, available: int, max_model_len: int) -> KvPlan:
     if not found.block_bytes:
         return KvPlan(fits=True, blocks=1, tokens=0, concurrency=0.0)
     blocks = max(0, min(available // size for size in found.block_bytes))
-    request = found.blocks_per_request(max_model_len)
+    request = found.share(max_model_len)
     concurrency = blocks / request if request else 0.0
     if switch("tokens_from_concurrency", found.settings.version):
         tokens = int(concurrency * max_model_len)
     else:
         tokens = blocks // found.groups * found.block_size * found.settings.context_parallel
-    return KvPlan(available > 0 and request <= found.usable_blocks(available), blocks, tokens, concurrency)
+    return KvPlan(available > 0 and found.fits(max_model_len, available), blocks, tokens, concurrency)

@@ -11,6 +11,8 @@ from interlock.infra.sizing.reading import ceil_div, integer
 
 # fp8 keys of sparse latent attention carry scales and a 16-bit rope part: 656 bytes per token (vLLM: mla_attention.py).
 _SPARSE_FP8_TOKEN = 656
+# Kind of caches whose pages of different sizes lie side by side in a block.
+PACKED = "packed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +102,12 @@ def base_block(facts: ModelFacts, settings: Settings) -> int:
     if settings.block_size:
         return settings.block_size
     caches = {layer.cache for layer in facts.kv_layers}
+    if any(layer.page for layer in facts.kv_layers):
+        return 256
     if Cache.INDEXER in caches:
         return 64
-    if Cache.MLA in caches and settings.element == 1 and settings.version < (0, 33, 0) and not facts.hybrid:
-        return 64
-    if Cache.MLA in caches and settings.capability >= 10:
-        return 64
+    if Cache.MLA in caches and 9 <= settings.capability < 12 and (settings.element == 1 or settings.capability >= 10):
+        return 64  # FlashMLA for fp8 on Hopper, FlashInfer on data-centre Blackwell; elsewhere FlashAttention or Triton
     return 16
 
 
@@ -161,6 +163,8 @@ def layer_specs(facts: ModelFacts, settings: Settings, max_model_len: int, draft
             size = max(page, state_page(layer.state, settings))
             tokens = block if mode != "none" else max_model_len
             spec = KvSpec(Cache.STATE, tokens, 0, size, state_blocks=_state_blocks(layer.state, mode, settings), kind=layer.state.kind)
+        elif layer.page:
+            spec = KvSpec(layer.cache, layer.block, layer.page // layer.block, layer.page, layer.window, kind=PACKED)
         else:
             per_token = _token_bytes(layer, settings, sparse)
             kind = f"{layer.heads_on_rank(settings.tp)}x{layer.head_dim}+{layer.value_dim}"

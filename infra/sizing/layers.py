@@ -77,6 +77,10 @@ class KvLayer:
     state: State | None = None
     layer: int = 0
     """Index of the layer it belongs to (pipeline stages cut here)."""
+    block: int = 0
+    """Tokens in a block, when the model fixes it."""
+    page: int = 0
+    """Bytes of such a block."""
 
     def heads_on_rank(self, tp: int) -> int:
         """KV heads one rank holds: divided by TP, at least one."""

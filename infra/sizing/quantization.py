@@ -37,6 +37,8 @@ class Quantization:
     """Weights that share a scale along the input (AWQ, GPTQ, packed int4: 128; NVFP4 16; MXFP4 32); block rows for FP8."""
     experts_group: int = 16
     """Group size of the experts' own scheme."""
+    scale_bytes: int = 4
+    """Bytes of one scale of an FP8 block."""
     block_columns: int = 128
     """Block columns for FP8."""
     bits: int = 4
@@ -70,7 +72,7 @@ class Quantization:
         match self.scheme:
             case Scheme.FP8_BLOCK:
                 blocks = sum(ceil_div(out, self.group) for out in outputs)
-                return rows * inputs + 4 * blocks * ceil_div(inputs, self.block_columns)
+                return rows * inputs + self.scale_bytes * blocks * ceil_div(inputs, self.block_columns)
             case Scheme.FP8_TENSOR:
                 return rows * inputs + 4 * parts * (2 if self.static else 1)
             case Scheme.FP8_CHANNEL | Scheme.INT8_CHANNEL:
@@ -106,7 +108,7 @@ class Quantization:
             case Scheme.FP8_BLOCK:
                 up = ups * ceil_div(inter, self.group) * ceil_div(hidden, self.block_columns)
                 down = ceil_div(hidden, self.group) * ceil_div(inter, self.block_columns)
-                return elements + 4 * experts * (up + down)
+                return elements + self.scale_bytes * experts * (up + down)
             case Scheme.FP8_TENSOR:
                 return elements + 4 * experts * (ups + 1) * (2 if self.static else 1)
             case Scheme.FP8_CHANNEL | Scheme.INT8_CHANNEL:
@@ -214,6 +216,8 @@ def from_config(config: Config) -> Quantization | None:
     fp8_kv = kv.upper() == "FP8" or integer(mapping(declared, "kv_cache_scheme"), "num_bits") == 8
     fp4_experts = text(config, "expert_dtype").lower() == "fp4" and found.scheme is Scheme.FP8_BLOCK
     experts = Scheme.MXFP4 if fp4_experts else found.expert_scheme
+    if text(config, "model_type").startswith("deepseek_v4") and found.scheme is Scheme.FP8_BLOCK:
+        found = replace(found, scale_bytes=1)
     return replace(found, kv_cache_fp8=fp8_kv, expert_scheme=experts, cache_scales=_cache_scales(text(declared, "quant_method"), beside))
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from interlock.infra.sizing import blocks
+from interlock.infra.sizing import blocks, compressed
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.ledger import Ledger, Shard
 from interlock.infra.sizing.reading import integer, text
@@ -69,6 +69,8 @@ def _decoder(ledger: Ledger, facts: ModelFacts, family: Traits) -> None:
         _layer(ledger, facts, family, index)
     if shard.first or shard.version < (0, 33):
         tower(ledger, facts)
+    if compressed.is_compressed(facts.text):
+        compressed.head(ledger, facts.text, hidden)
     per_layer = integer(facts.text, "hidden_size_per_layer_input")
     if per_layer:
         total = per_layer * facts.layers
@@ -87,8 +89,8 @@ def _layer(ledger: Ledger, facts: ModelFacts, family: Traits, index: int) -> Non
         recurrent(ledger, facts, "mamba" if mixer == "both" else mixer, index)
     if mixer == "mla":
         blocks.latent_attention(ledger, facts, index)
-    elif integer(facts.text, "o_lora_rank"):
-        blocks.compressed_attention(ledger, facts, index)
+    elif compressed.is_compressed(facts.text):
+        compressed.attention(ledger, facts.text, hidden, facts.attention_heads, index)
     elif mixer not in ("linear", "mamba"):
         blocks.attention(ledger, facts, family, index)
     both = facts.model_type.startswith("gemma4")

@@ -41,7 +41,7 @@ SEPARATE = re.compile(r"Maximum concurrency for ([\d,]+) tokens per request: ([\
 
 def arguments_of(family: str) -> dict[str, Any]:
     """What the engine is started with."""
-    return ARGUMENTS | ({"runner": "pooling"} if family == "pooling" else {"kv_cache_memory_bytes": KV_BYTES})
+    return ARGUMENTS | {"kv_cache_memory_bytes": KV_BYTES} | ({"runner": "pooling"} if family == "pooling" else {})
 
 
 @pytest.fixture(scope="module")

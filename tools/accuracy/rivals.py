@@ -57,7 +57,7 @@ def llmd(overheads: Mapping[str, Any]) -> Method:
         overhead = overheads.get(str(case.log["id"]))
         if weights is None or budget is None or need is None or not isinstance(overhead, int | float):
             return None
-        return weights + float(overhead) + need <= budget
+        return bool(weights + float(overhead) + need <= budget)
 
     return decide
 

@@ -103,7 +103,7 @@ def errors(cases: Iterable[Scored], read: Reader) -> Errors:
 def kv_bytes_error(case: Scored) -> tuple[float, dict[str, float]] | None:
     """Bytes per token: pool / tokens of the log (one attention group) against the planner's figure."""
     pool, tokens, own = case.log.get("kv_available_gib"), case.log.get("kv_tokens"), case.answer.get("kv_bytes_per_token")
-    if not pool or not tokens or not own or case.family in ("sliding", "chunked", "hybrid", "pooling"):
+    if not pool or not tokens or not own or case.family in ("sliding", "chunked", "hybrid", "compressed", "pooling"):
         return None
     data_parallel = case.log.get("dcp") or 1
     truth = pool * 2**30 / tokens * data_parallel
