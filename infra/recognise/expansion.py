@@ -1,5 +1,6 @@
 """The words of a shell script: quoting, continuations, variables, as far as they can be known without running anything."""
 
+import ast
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -12,6 +13,35 @@ LIMIT = 200_000
 WORD_LIMIT = 50_000
 _PARAMETER = re.compile(r"^([A-Za-z_]\w*|[@*#?0-9!-])(\[[@*]\])?(?:(:?[-=+?])(.*)|([#%/,^:].*))?$", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*|[@*#?0-9!$-]")
+
+
+_ARITHMETIC_NAME = re.compile(r"\$?\{?\b([A-Za-z_]\w*)\b\}?")
+_ARITHMETIC = re.compile(r"[\d\s+*/()%-]{1,60}")
+_OPERATIONS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: int.__add__,
+    ast.Sub: int.__sub__,
+    ast.Mult: int.__mul__,
+    ast.Div: int.__floordiv__,
+    ast.Mod: int.__mod__,
+}
+
+
+def arithmetic(text: str) -> int | None:
+    """The value of ``2 * (3 + 1)``; None for anything that is not such an expression of small numbers."""
+    if not _ARITHMETIC.fullmatch(text):
+        return None
+    try:
+        return _evaluated(ast.parse(text.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
+        return None
+
+
+def _evaluated(node: ast.expr) -> int:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value < 10**6:
+        return node.value
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+        return _OPERATIONS[type(node.op)](_evaluated(node.left), _evaluated(node.right))
+    raise ValueError("no arithmetic of whole numbers")
 
 
 class Expansion(ABC):
@@ -99,7 +129,9 @@ class Expansion(ABC):
         following = self._text[self._at : self._at + 1]
         if following == "(":
             self._at = self._closing("(", ")")
-            self._unknown(self._text[start : self._at], many=not quoted)
+            text = self._text[start : self._at]
+            result = self._computed(text[3:-2]) if text.startswith("$((") else None
+            self._add(str(result), text) if result is not None else self._unknown(text, many=not quoted)
         elif following == "{":
             self._at = self._closing("{", "}")
             self._parameter(self._text[start + 2 : self._at - 1], self._text[start : self._at], quoted)
@@ -111,6 +143,14 @@ class Expansion(ABC):
             self._parameter(match.group(0), self._text[start : self._at], quoted)
         else:
             self._add("$")
+
+    def _computed(self, text: str) -> int | None:
+        """The value of an arithmetic expression over known whole numbers; None when it cannot be told."""
+        names = {name: self._value(name) for name in _ARITHMETIC_NAME.findall(text)}
+        if not all(words and len(words) == 1 and words[0].known and words[0].text.isdigit() for words in names.values()):
+            return None
+        plain = _ARITHMETIC_NAME.sub(lambda match: (names[match.group(1)] or [Word("0")])[0].text, text)
+        return arithmetic(plain)
 
     def _closing(self, opening: str, closing: str) -> int:
         """The index after the bracket that closes the one at the cursor."""

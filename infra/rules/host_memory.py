@@ -1,5 +1,6 @@
 """Memory of the pod: shared memory between the ranks, and what the weights need on their way to the card."""
 
+import math
 import re
 from collections.abc import Iterable
 
@@ -23,10 +24,14 @@ def _mounted(container: Container) -> bool:
 def _ranks_here(workload: Workload, container: Container) -> int | None:
     """Ranks of the engine in one pod; None when it cannot be told."""
     units = counted(container)
+    engine = workload.engine
+    sizes = [size_of(workload, fact) for fact in (engine.tensor_parallel, engine.pipeline_parallel, engine.data_parallel)]
+    whole = len(workload.pods) == 1 and all(size.known for size in sizes)
+    world = math.prod(size.get() for size in sizes) if whole else None
     if units is not None and units.count.known:
-        return int(units.count.get())
-    tp = size_of(workload, workload.engine.tensor_parallel)
-    return tp.get() if tp.known and len(workload.pods) == 1 else None
+        # Cards beyond the engine's ranks (or shares of one card) carry no rank.
+        return int(units.count.get()) if world is None else min(int(units.count.get()), world)
+    return world
 
 
 def shared_memory(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:

@@ -148,7 +148,11 @@ def shared_cards(workload: Workload, bundle: Bundle) -> str:
         for label, value in pod.node_selector.items():
             if label in _SHARING_LABELS and value.known and value.get().lower() not in ("", "none", "exclusive", "false"):
                 return value.get().lower()
-    return ""
+            # GPU feature discovery marks the product of shared cards.
+            if label == "nvidia.com/gpu.product" and value.known and value.get().endswith("-SHARED"):
+                return "time-slicing"
+    shared = next((config for config in bundle.sharing if not config.replicas.known or config.replicas.get() > 1), None)
+    return shared.strategy if shared else ""
 
 
 _SHARING_LABELS = (

@@ -27,6 +27,11 @@ def test_line_continuations_quotes_and_comments_are_followed() -> None:
     [
         ("${TP:-4}", "2", True),
         ("${NOPE:-4}", "4", True),
+        ("$((TP * 2 + 1))", "5", True),
+        ("$(( ${TP} * 8 ))", "16", True),
+        ("$((NOPE * 2))", "", False),
+        ("$((2 ** 99))", "", False),
+        ("$((1 / 0))", "", False),
         ("$NOPE", "", False),
         ("$KEY", "", False),
         ("$(nproc)", "", False),
