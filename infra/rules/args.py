@@ -27,7 +27,7 @@ def _like(name: str, names: Iterable[str]) -> str:
 
 
 def _why(status: Status, version: str | None) -> str:
-    at = f"vLLM {version}" if version else "no vLLM version that was read"
+    at = f"vLLM {version}" if version else "today's vLLM" if status.since else "no vLLM version that was read"
     span = f" (it was there from {status.since} to {status.until})" if status.since and status.until else ""
     if status.standing is Standing.NOT_YET:
         return f"vLLM {version} does not have it yet (it comes with {status.since})"
@@ -131,6 +131,8 @@ def entrypoint_replaced(workload: Workload, bundle: Bundle, settings: Settings) 
 def environment(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     """ARG-007: variables with the engine's prefix are ones that it reads."""
     version = _version(workload)
+    if workload.engine.entrypoint in ("script", "image") and not workload.engine.complete:
+        return  # A start script of the image may read any variable.
     for _, container in engine_containers(workload):
         line = " ".join(word for fact in (container.command, container.args) if fact.known for word in fact.get())
         for name, fact in container.env.items():

@@ -12,6 +12,7 @@ from interlock.infra.rules.reading import accelerators, engine_containers, size_
 from interlock.infra.sizing import ModelFacts, SizingRequest, SizingResult, model_facts, size
 from interlock.infra.values import GIB
 
+_MOST_RANKS = 1024
 _SWITCHES = {
     "enforce_eager": "enforce-eager",
     "enable_prefix_caching": "enable-prefix-caching",
@@ -94,13 +95,8 @@ def request_of(workload: Workload, bundle: Bundle) -> SizingRequest | None:
     sizes = [size_of(workload, fact) for fact in (engine.tensor_parallel, engine.pipeline_parallel)]
     opaque = any(not engine.flag(name).absent for name in _UNREADABLE)
     facts = facts_of(workload)
-    if (
-        facts is None
-        or not _storage_known(workload, facts)
-        or (found is None and not total.known)
-        or opaque
-        or not all(fact.known for fact in sizes)
-    ):
+    counted = all(fact.known and 1 <= fact.get() <= _MOST_RANKS for fact in sizes)
+    if facts is None or not _storage_known(workload, facts) or (found is None and not total.known) or opaque or not counted:
         return None
     if workload.vendor.known and workload.vendor.get() != "nvidia":
         return None

@@ -70,13 +70,14 @@ def gpus_of_a_replica(workload: Workload, bundle: Bundle, settings: Settings) ->
     yield from _compare(workload, bundle, sizes, units)
 
 
+_MOST_RANKS = 1024
 _SIZE_FLAGS = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
 
 
 def _compare(workload: Workload, bundle: Bundle, sizes: list[tuple[str, Fact[int]]], units: Fact[int]) -> Iterable[Hit]:
     world, product = _product(sizes)
     asked, path = units.get(), where(workload, "gpus", units)
-    if world == asked or world < 1:
+    if world == asked or world < 1 or asked < 1:
         return
     shares = shared_cards(workload, bundle)
     spelled = pods_text(workload) if len(workload.pods) > 1 else ""
@@ -159,7 +160,7 @@ def heads_divide(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
         return
     tp, heads = size.get(), engine.attention_heads.get() if engine.attention_heads.known else found.attention_heads if found else 0
     kv = engine.kv_heads if engine.kv_heads.known or found is None or not found.kv_heads else known(found.kv_heads)
-    ways = [n for n in range(1, tp + 1) if _splits(heads, kv, n)]
+    ways = [n for n in range(1, min(tp, heads) + 1) if _splits(heads, kv, n)]
     remedy = f"use TP {ways[-1]}" if ways else "use TP 1"
     remedy += f" (possible up to {tp}: {', '.join(map(str, ways))}); the rest of the GPUs can carry pipeline parallel or replicas"
     path = where(workload, "tensor_parallel", size)
@@ -172,15 +173,19 @@ def heads_divide(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
 
 
 def widths_align(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-023: TP cuts vocabulary, MLP and expert widths into whole parts and whole quantization groups."""
+    """GPU-023: TP cuts vocabulary, MLP and expert widths into whole parts and whole quantization groups.
+
+    Publishers pad the widths of quantized variants, so groups are only judged by a config that declares its quantization.
+    """
     size, found = workload.engine.tensor_parallel, facts_of(workload)
-    if not size.known or size.get() < 2 or found is None or workload.vendor.value not in (None, "nvidia", "amd"):
+    if not size.known or not 2 <= size.get() <= _MOST_RANKS or found is None or workload.vendor.value not in (None, "nvidia", "amd"):
         return
     version = version_of(workload.engine.version)
     problem = tp_problem(found, size.get(), version or (0, 33, 0))
     older = None if problem or version else tp_problem(found, size.get(), (0, 0, 0))
     told = problem or older
-    if told is None or " heads " in told:
+    guessed = workload.engine.config is None and found.quantization is not None and "quantization_config" not in found.config
+    if told is None or " heads " in told or ("share a scale" in told and guessed):
         return
     ways = [tp for tp in range(1, size.get() + 1) if tp_problem(found, tp, version or (0, 0, 0)) is None]
     note = "" if problem else " (refused before 0.33; the version is not stated)"

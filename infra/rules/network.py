@@ -53,7 +53,7 @@ def service_links(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for service in bundle.services:
         names = _clashes(service)
         external = service.type.known and service.type.get() == "ExternalName"
-        if not names or service.headless or external:
+        if not names or external:
             continue
         for workload in bundle.workloads:
             if workload.engine.name != "vllm" or not same_namespace(service.origin.namespace, workload.origin.namespace):
@@ -83,9 +83,12 @@ def _linked(workload: Workload, service: Service, names: list[str]) -> Iterable[
     reached = _open_links(workload, names)
     if reached:
         port = next((port.get() for port, _ in service.ports if port.known), _DEFAULT_PORT)
+        level = Severity.WARNING if service.headless else Severity.ERROR
         text = f"Service {service.origin.name} sets {reached[0]}=tcp://<address>:{port} in this pod, and the engine reads it"
+        if service.headless:
+            text = f"Service {service.origin.name} is headless; with an address it would set {reached[0]}=tcp://... in this pod"
         remedy = "set enableServiceLinks: false in the pod, or rename the Service (not vllm)"
-        yield Hit(where(workload, "service_links"), text, remedy, service.origin.name, origin=workload.origin)
+        yield Hit(where(workload, "service_links"), text, remedy, service.origin.name, severity=level, origin=workload.origin)
 
 
 def _governed(workload: Workload, name: str) -> Iterable[Hit]:

@@ -49,7 +49,7 @@ def _demand(workload: Workload) -> list[int]:
     for pod in workload.pods:
         units, count = pod_units(workload, pod), pod_count(pod)
         if units.known and count.known and units.get() > 0:
-            sizes.extend([units.get()] * min(count.get() * replicas.get(), 100_000))
+            sizes.extend([units.get()] * min(count.get() * replicas.get(), 2000))
     return sorted(sizes, reverse=True)
 
 
@@ -76,12 +76,12 @@ def pool_holds_the_replicas(bundle: Bundle, settings: Settings) -> Iterable[Hit]
         alone = False
         for workload in users:
             sizes = [size for size in _demand(workload) if size <= per_node]
-            needed = _nodes_needed(sizes, per_node) if len(sizes) < 5000 else -(-sum(sizes) // max(per_node, 1))
+            needed = _nodes_needed(sizes, per_node) if len(sizes) < 500 else -(-sum(sizes) // max(per_node, 1))
             if sizes and needed > nodes.get():
                 alone = True
                 yield _too_small(workload, pool, sizes, needed, nodes.get())
         everything = sorted((size for workload in users for size in _demand(workload) if size <= per_node), reverse=True)
-        if not alone and len(users) > 1 and len(everything) < 5000 and _nodes_needed(everything, per_node) > nodes.get():
+        if not alone and len(users) > 1 and len(everything) < 500 and _nodes_needed(everything, per_node) > nodes.get():
             names = ", ".join(f"{workload.origin.name} {sum(_demand(workload))}" for workload in users)
             text = f"its servers need {sum(everything)} GPUs ({names}), but {nodes.get()} nodes x {per_node} do not hold these pods"
             remedy = f"give the pool {_nodes_needed(everything, per_node)} nodes, or fewer replicas"
