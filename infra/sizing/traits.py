@@ -32,6 +32,8 @@ class Traits:
     expert_bias: bool
     head_bias: bool
     """The output head has a bias."""
+    every_stage: tuple[str, ...]
+    """Parts that every pipeline stage holds although it uses them on one only: embed, norm, head."""
 
 
 @cache
@@ -71,4 +73,5 @@ def traits(model_type: str, config: Config) -> Traits:
         correction_bias=flag("correction_bias"),
         expert_bias=flag("expert_bias"),
         head_bias=flag("head_bias"),
+        every_stage=tuple(row["every_stage"]),
     )

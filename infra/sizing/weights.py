@@ -55,16 +55,16 @@ def rank_weights(facts: ModelFacts, shard: Shard, width: int | None = None) -> R
 
 def _decoder(ledger: Ledger, facts: ModelFacts, family: Traits) -> None:
     shard, hidden = ledger.shard, facts.hidden_size
-    if shard.first or (facts.tied and shard.last):
+    if shard.first or (facts.tied and shard.last) or "embed" in family.every_stage:
         ledger.vocabulary(facts.vocab_size, hidden)
-    if shard.last:
+    if shard.last or "norm" in family.every_stage:
         ledger.add(hidden * (2 if family.norm_bias else 1))
-        if facts.head == "classify":
-            ledger.add(labels(facts) * hidden, 4)
-        elif facts.head == "lm" and not facts.tied:
-            ledger.vocabulary(facts.vocab_size, hidden)
-            if family.head_bias:
-                ledger.vocabulary(facts.vocab_size, 1)
+    if facts.head == "classify":
+        ledger.add(labels(facts) * hidden, 4)
+    elif facts.head == "lm" and not facts.tied and (shard.last or "head" in family.every_stage):
+        ledger.vocabulary(facts.vocab_size, hidden)
+        if family.head_bias:
+            ledger.vocabulary(facts.vocab_size, 1)
     for index in stage_layers(facts.layers, shard.pp, shard.stage):
         _layer(ledger, facts, family, index)
     if shard.first or shard.version < (0, 33):
