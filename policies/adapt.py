@@ -38,12 +38,15 @@ def kubernetes_type(resource_type: str) -> tuple[str, str]:
 
 
 def plain(value: Any) -> Any:
-    """``value`` as plain dicts and lists. The SDK's views raise for a value that is not known yet; that place becomes ``UNKNOWN``."""
+    """``value`` as plain dicts and lists. The SDK's views raise for a value that is not known yet; that place becomes ``UNKNOWN``.
+
+    Numbers travel as floats: a whole one is an integer again.
+    """
     if isinstance(value, Mapping):
         return {str(key): _item(value, key) for key in value if not str(key).startswith("__")}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [_item(value, index) for index in range(len(value))]
-    return value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _item(holder: Any, key: Any) -> Any:

@@ -115,6 +115,8 @@ def cluster_rules(config: ClusterConfig, plan: ClusterPlan) -> list[dict[str, An
     rules = [_rule("", ("namespaces",), ("get",), tuple(sorted({config.namespace, "kube-system"})))]
     rules += _named(render(config, plan))
     if config.scope is not Scope.SERVING:
+        # Whether a change of how cards are shared meets nodes in use is asked before it is made.
+        rules.append(_rule("", ("nodes", "pods"), READ))
         platform = platform_objects(config, plan.stack)
         outside = {made["kind"] for made in platform if KINDS[made["kind"]].namespaced}
         if outside:

@@ -23,6 +23,7 @@ BASE: Properties = {
     "spec": {
         "replicas": 2.0,
         "progressDeadlineSeconds": 1500.0,
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0.0, "maxUnavailable": 1.0}},
         "selector": {"matchLabels": {"app": "chat"}},
         "template": {
             "metadata": {"labels": {"app": "chat"}},

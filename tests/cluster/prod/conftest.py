@@ -45,6 +45,12 @@ def cluster_config(stack: str) -> dict[str, Any]:
     return found
 
 
+@pytest.fixture
+def prod_config() -> dict[str, Any]:
+    """The prod stack's config as it stands in this repository."""
+    return cluster_config("prod")
+
+
 @dataclass
 class StackOn:
     """An Interlock stack whose config can be edited."""

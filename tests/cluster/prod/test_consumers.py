@@ -43,8 +43,9 @@ def test_a_model_that_is_not_there_is_a_clear_message_and_changes_nothing(prod: 
     project.set_config("server", "chart")
     outcome = project.up()
     assert outcome.code != 0
-    assert "server: 'chart' is not served by organization/interlock/prod; it serves chat, code, embed, large" in outcome.text
-    assert "Traceback" not in outcome.text
+    said = "\n".join(outcome.diagnostics)
+    assert "server: 'chart' is not served by organization/interlock/prod; it serves chat, code, embed, large" in said
+    assert "Traceback" not in said
     assert "model-settings" not in [each["metadata"]["name"] for each in prod_cluster.get("configmaps", "-n", "default")["items"]]
 
 

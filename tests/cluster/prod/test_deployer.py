@@ -63,4 +63,4 @@ def test_a_namespace_that_nobody_made_is_a_clear_message(prod: Any, make_stack: 
     assert outcome.code != 0
     assert "'not-there' does not exist and create_namespace is false" in outcome.text
     assert "interlock render --stack nowhere --deployer" in outcome.text
-    assert "Traceback" not in outcome.text
+    assert "Traceback" not in "".join(outcome.diagnostics)

@@ -7,9 +7,10 @@ from tools.cluster.testing import LocalCluster
 
 
 def test_a_destroy_names_the_protected_volumes_and_leaves_only_them(
-    prod_cluster: LocalCluster, make_stack: Any, deployer: Any, prod: Any
+    prod_cluster: LocalCluster, make_stack: Any, deployer: Any, prod_config: dict[str, Any]
 ) -> None:
-    small = {**prod.config, "namespace": "destroyed", "servers": [prod.server("embed")]}
+    embed = next(each for each in prod_config["servers"] if each["name"] == "embed")
+    small = {**prod_config, "namespace": "destroyed", "servers": [embed]}
     stack = deployer(make_stack(small, "destroyed"))
     first = stack.project.up()
     assert first.code == 0, first.text
