@@ -1,6 +1,8 @@
 """A request with every open setting filled in by the version's own rules, and a list of what was filled in."""
 
+import json
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from interlock.infra.catalog.gpus import Gpu, gpu
 from interlock.infra.catalog.models import find
@@ -66,10 +68,17 @@ class Resolved:
         return self.gpu.compute_capability if self.gpu else 9.0
 
 
+@lru_cache(maxsize=256)
+def _described(config: str, name: str, quantization: str | None, checkpoint_bytes: int | None, convert: str | None) -> ModelFacts:
+    """Facts of a whole config.json, kept: what is derived from them is kept with them."""
+    found = from_config(json.loads(config), name, quantization=quantization, checkpoint_bytes=checkpoint_bytes)
+    return replace(found, convert=convert or "")
+
+
 def _facts(request: SizingRequest) -> ModelFacts | None:
     if request.config is not None:
-        return from_config(
-            request.config, request.model or "", quantization=request.quantization, checkpoint_bytes=request.checkpoint_bytes
+        return _described(
+            json.dumps(request.config, default=str), request.model or "", request.quantization, request.checkpoint_bytes, request.convert
         )
     found = model_facts(request.model, request.quantization) if request.model else None
     if found is not None and request.checkpoint_bytes:
