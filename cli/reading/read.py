@@ -8,7 +8,7 @@ from typing import Any
 from interlock.cli.reading import pulumi
 from interlock.cli.reading.files import Text, read_texts
 from interlock.cli.reading.marked import Marked, Unreadable, compose, read_stream
-from interlock.cli.reading.templates import has_braces, is_template
+from interlock.cli.reading.templates import has_expressions, is_template
 from interlock.infra.facts import DocumentProblem, Origin
 from interlock.infra.recognise import Document
 
@@ -93,7 +93,7 @@ class _LazyMarks(Marked):
 
 def _yaml(text: Text, file: FileRead, reading: Reading) -> bool:
     documents = list(read_stream(text.text))
-    if any(marked.error for marked in documents) and has_braces(text.text):
+    if any(marked.error for marked in documents) and has_expressions(text.text):
         file.why = "template, not judged: render it first and check the output"
         return True
     for marked in documents:

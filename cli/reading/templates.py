@@ -7,7 +7,8 @@ _TEMPLATE = re.compile(
     r"\{\{-|-\}\}|\{\{\s*(?:if|else|end|range|with|include|template|define|block|toYaml|tpl|lookup|fail|\$|/\*)\b"
     r"|\{\{\s*\$|\{\{[^}]*\.(?:Values|Release|Chart|Capabilities|Files)\b|\{%-?\s*\w+"
 )
-_BRACES = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+# A variable alone on its line stands for whole lines that envsubst or a script puts there.
+_EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|^[ \t]*\$(?:\{\w+\}|\w+)[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
 def is_template(text: str) -> bool:
@@ -15,6 +16,6 @@ def is_template(text: str) -> bool:
     return ("{{" in text or "{%" in text) and _TEMPLATE.search(text) is not None
 
 
-def has_braces(text: str) -> bool:
-    """Whether a text that cannot be read holds template expressions that explain it."""
-    return _BRACES.search(text) is not None
+def has_expressions(text: str) -> bool:
+    """Whether a text that cannot be read holds template expressions that explain why."""
+    return _EXPRESSION.search(text) is not None

@@ -38,7 +38,7 @@ def embedded_values(root: Node, context: Context) -> Iterator[Node]:
 
 def read_values(values: Node, root: Node, document: Document, context: Context) -> Result:
     """Engines in a mapping of chart values."""
-    source = replace(origin(root, document, "chart-values"), kind=root["kind"].string() or "Values")
+    source = replace(origin(root, document, "chart-values"), kind=root["kind"].string() if root["apiVersion"] else "Values")
     if values["servingEngineSpec"].mapping:
         yield from stack.read_chart(values["servingEngineSpec"], source, context)
     elif (values["decode"].mapping or values["prefill"].mapping) and (values["modelArtifacts"].mapping or values["routing"].mapping):
@@ -90,6 +90,9 @@ def _any_chart(node: Node, source: Origin, context: Context, depth: int) -> Resu
     """Mappings with a vLLM image, wherever they stand; what the chart's templates add is not known."""
     if depth > _DEEPEST:
         return
+    if node["servingEngineSpec"].mapping:
+        yield from stack.read_chart(node["servingEngineSpec"], source, context)
+        return
     if _runs_vllm(node):
         yield from _chart_engine(node, replace(source, path=node.path), context)
         return
@@ -114,7 +117,9 @@ def _chart_engine(node: Node, source: Origin, context: Context) -> Result:
     fields = {"image": image_of(node), "args": listed(args), "env": env, "command": listed(command), **probes}
     container = Overlay(node.value, node.path, {**fields, "name": Node("engine", node.path), "volumeMounts": Node(None)})
     limits = node["resources"]["limits"].mapping
-    adds = ADDS - ({"gpus"} if any("gpu" in (scalar_text(key) or "") for key in limits) else set())
+    # Probes written out whole are passed on as they are; without a startupProbe the liveness probe is the one that kills.
+    stated = probes["startupProbe"] or (probes["livenessProbe"]["httpGet"] and not node["startupProbe"])
+    adds = ADDS - ({"gpus"} if any("gpu" in (scalar_text(key) or "") for key in limits) else set()) - ({"probes"} if stated else set())
     for item in pod_of(node, container, source, context, adds):
         if isinstance(item, Workload):
             model = next((node[key].text() for key in _MODELS if node[key] and not node[key].mapping), item.engine.model)

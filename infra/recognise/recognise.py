@@ -168,7 +168,9 @@ def _flat(documents: Iterable[Document]) -> Iterator[Document]:
 
 def _read(document: Document, context: Context, policies: network.Policies) -> Iterator[Any]:
     root = Node(document.data, document.path)
-    kind = root["kind"].string()
+    # Chart values may have a key ``kind`` of their own.
+    manifest = any(root[key] for key in ("apiVersion", "metadata", "spec"))
+    kind = root["kind"].string() if manifest else ""
     for reader in _READERS.get(kind, ()):
         yield from reader(root, document, context)
     if kind in ("HTTPRoute", "GRPCRoute"):
