@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from interlock.infra.facts import Fact, Flag, Origin, Workload
+from interlock.infra.facts import Fact, Flag, NotJudged, Origin, Workload
 from interlock.infra.recognise import stack
 from interlock.infra.recognise.chartparts import ADDS, image_of, listed, pod_of
 from interlock.infra.recognise.context import Context
@@ -45,8 +45,19 @@ def read_values(values: Node, root: Node, document: Document, context: Context) 
         for side in ("decode", "prefill"):
             if values[side]["create"].boolean().value is not False:
                 yield from _modelservice(values, values[side], replace(source, path=values[side].path), context)
+    elif foreign := _foreign(values):
+        yield NotJudged(source, f"{foreign}, no Kubernetes object")
     else:
         yield from _any_chart(values, source, context, 0)
+
+
+def _foreign(values: Node) -> str:
+    """What a file without a kind is when it is no chart's values; empty when it may be."""
+    services = [service for _, service in values["services"].fields()]
+    if services and all(service["image"].string() or service["build"] for service in services):
+        return "a compose file"
+    jobs = [job for _, job in values["jobs"].fields()]
+    return "a workflow of a CI service" if jobs and any(job["steps"].is_list for job in jobs) else ""
 
 
 # --- llm-d modelservice ------------------------------------------------------------------------------------------------

@@ -218,3 +218,18 @@ def test_kustomizes_own_image_tag_is_the_one_that_runs() -> None:
     (workload,) = recognise([Document(pod), Document(kustomization)]).workloads
     assert workload.pods[0].containers[0].image.value == "vllm/vllm-openai:v0.11.0"
     assert workload.engine.version.value == "0.11.0"
+
+
+def test_a_compose_file_is_named_and_not_judged() -> None:
+    found = recognise([Document({"services": {"llm": {"image": "vllm/vllm-openai:latest", "command": "--model m"}}})])
+    assert found.workloads == ()
+    assert "compose" in found.not_judged[0].why
+
+
+def test_values_with_a_kind_of_their_own_are_values() -> None:
+    probe = {"httpGet": {"path": "/health", "port": "http"}, "initialDelaySeconds": 15}
+    values = {"kind": "Deployment", "image": {"repository": "vllm/vllm-openai", "tag": ""}, "livenessProbe": probe}
+    (workload,) = recognise([Document({"vllm": values}), Document({})]).workloads
+    assert (workload.origin.kind, workload.origin.path) == ("Values", "vllm")
+    assert "probes" not in workload.operator_adds
+    assert workload.pods[0].containers[0].image.unknown
