@@ -153,6 +153,8 @@ def _target(pod: Pod, number: Fact[int], target: Fact[str]) -> int | None:
 
 def probe_ports(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     """NET-003: probes ask the port that the engine listens on."""
+    if "ports" in workload.operator_adds:
+        return  # A chart or an operator names ports and puts proxies before the engine.
     port = engine_port(workload)
     for pod, container in engine_containers(workload):
         for probe in container.probes.values():

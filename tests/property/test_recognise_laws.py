@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interlock.cli.reading import load_text
@@ -16,7 +16,7 @@ from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.catalogue import judge
 
 MANIFESTS = Path(__file__).parents[1] / "data" / "manifests"
-LAW = settings(max_examples=20, deadline=None)
+LAW = settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 NAMES = sorted(path.stem for path in MANIFESTS.glob("*.yaml"))
 TEXTS = {name: (MANIFESTS / f"{name}.yaml").read_text() for name in NAMES}
 
@@ -94,7 +94,7 @@ def test_labels_that_nobody_reads_change_no_finding(name: str, labels: dict[str,
 YAML_LIKE = st.text(alphabet="ab:-[]{}&*!|>'\"#%@`?,<>= \n\t~0.\x01\ufeff", max_size=120)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(LAW, max_examples=150)
 @given(YAML_LIKE)
 def test_any_text_is_read_as_yaml_or_refused_with_a_place(text: str) -> None:
     for document in read_stream(text):
@@ -103,7 +103,7 @@ def test_any_text_is_read_as_yaml_or_refused_with_a_place(text: str) -> None:
             assert document.error.why
 
 
-@settings(max_examples=25, deadline=None)
+@settings(LAW, max_examples=15)
 @given(st.sampled_from(NAMES), st.data())
 def test_a_manifest_with_a_character_changed_is_read_or_refused(name: str, data: st.DataObject) -> None:
     text = TEXTS[name]
