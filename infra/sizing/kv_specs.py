@@ -108,6 +108,9 @@ def base_block(facts: ModelFacts, settings: Settings) -> int:
         return 64
     if Cache.MLA in caches and 9 <= settings.capability < 12 and (settings.element == 1 or settings.capability >= 10):
         return 64  # FlashMLA for fp8 on Hopper, FlashInfer on data-centre Blackwell; elsewhere FlashAttention or Triton
+    wide = any(layer.head_dim == 512 for layer in facts.kv_layers if layer.cache is not Cache.MLA)
+    if wide and settings.element == 1 and int(settings.capability) == 9 and switch("wide_fp8_block", settings.version):
+        return 64  # FlashAttention 4's fp8 kernel for heads of 512
     return 16
 
 

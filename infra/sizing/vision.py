@@ -128,7 +128,7 @@ def _gemma4(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
     """Transformers' own tower, whole on every rank (transformers: ``models/gemma4/modeling_gemma4.py``)."""
     width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), layers_in(vision, "num_hidden_layers")
     heads, head = integer(vision, "num_attention_heads"), integer(vision, "head_dim", default=64)
-    keys = integer(vision, "num_key_value_heads", default=heads)
+    keys = integer(vision, "num_key_value_heads", default=12)
     patch, positions = integer(vision, "patch_size", default=16), integer(vision, "position_embedding_size", default=10 * 1024)
     ledger.add(3 * patch * patch * width + 2 * positions * width)
     ledger.add(depth * (width * head * (2 * heads + 2 * keys) + 3 * width * inter + 4 * width + 2 * head))

@@ -30,10 +30,13 @@ START = """
 import json, sys
 from importlib.metadata import version
 from vllm import LLM
+from vllm.distributed import cleanup_dist_env_and_memory
 for family, arguments in json.loads(sys.argv[1]).items():
     engine = LLM(**arguments).llm_engine
     cache = engine.vllm_config.cache_config
     print("FAMILY", json.dumps([family, version("vllm").split("+")[0], cache.num_gpu_blocks, cache.block_size]), flush=True)
+    del engine, cache
+    cleanup_dist_env_and_memory()
 """
 LOGGED = re.compile(r"KV cache size: ([\d,]+) tokens(?:, Maximum concurrency for ([\d,]+) tokens per request: ([\d.]+)x)?")
 SEPARATE = re.compile(r"Maximum concurrency for ([\d,]+) tokens per request: ([\d.]+)x")
