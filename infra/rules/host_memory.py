@@ -45,6 +45,11 @@ def shared_memory(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
         if volume is not None and volume.kind == "emptyDir" and volume.medium not in ("Memory", "HugePages"):
             text = "the emptyDir at /dev/shm lies on the node's disk (no medium: Memory)"
             yield Hit(volume.path, text, "set medium: Memory", severity=Severity.WARNING)
+        if volume is not None and volume.size_limit.known and (ranks or 0) > 1 and volume.size_limit.get() < int(settings["least_bytes"]):
+            text = f"/dev/shm of {gib(volume.size_limit.get())} for {ranks} ranks: the engine's queues and NCCL need more"
+            tiny = volume.size_limit.get() <= 2**27
+            level = Severity.ERROR if tiny else Severity.WARNING
+            yield Hit(volume.size_limit.path, text, "set sizeLimit to 2Gi or more", gib(volume.size_limit.get()), severity=level)
         if _mounted(container) or pod.host_ipc or ranks is None:
             continue
         if ranks > 1:
@@ -126,6 +131,7 @@ RULES = (
         fault="shm-missing",
         links=("https://docs.vllm.ai/en/latest/deployment/k8s/",),
         workload=shared_memory,
+        settings={"least_bytes": 2**29},
     ),
     Rule(
         code="MEM-011",

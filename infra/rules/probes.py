@@ -56,7 +56,7 @@ def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> It
         given = budget(probe) if probe else Fact()
         if probe is None or not given.known or given.get() >= need:
             continue
-        level = Severity.ERROR if given.get() < least or workload.origin.ours else Severity.WARNING
+        level = Severity.ERROR if given.get() < least or workload.engine.load_seconds.known else Severity.WARNING
         delay, period, failures = (float(fact.get()) for fact in _timing(probe))
         text = f"the {probe.kind} probe gives {delay:g} + {period:g} x {failures:g} = {given.get():g} s"
         why = how if need == least else "the prediction of the planner"

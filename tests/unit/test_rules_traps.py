@@ -16,7 +16,7 @@ from interlock.infra.rules.findings import Finding, Severity
 Manifest = dict[str, Any]
 Change = Callable[[Manifest], None]
 
-SERVER = yaml.safe_load("""
+SERVER: Manifest = yaml.safe_load("""
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: chat, namespace: models, labels: {app: chat}}
@@ -50,7 +50,7 @@ SERVICE: Manifest = {
 
 
 def server(*changes: Change) -> Manifest:
-    made = copy.deepcopy(SERVER)
+    made: Manifest = copy.deepcopy(SERVER)
     for change in changes:
         change(made)
     return made
@@ -101,7 +101,11 @@ def env(**values: str) -> Change:
 
 
 def drop(*names: str) -> Change:
-    return lambda made: [box(made).pop(name) for name in names] and None
+    def change(made: Manifest) -> None:
+        for name in names:
+            box(made).pop(name)
+
+    return change
 
 
 def gpus(count: str, name: str = "nvidia.com/gpu") -> Change:

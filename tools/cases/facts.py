@@ -9,8 +9,10 @@ from interlock.infra.recognise import Document, recognise
 from tools.cases.cluster import POOL, pool, ray_facts, ray_pods
 from tools.cases.model import model_engine
 from tools.cases.objects import documents, lengths
-from tools.cases.values import duration, mapping, number
+from tools.cases.values import duration, first, mapping, number
 
+LOADS = ("load_seconds", "load_s", "load_time_s", "startup_s", "startup_seconds", "model_load_s", "load_time", "ready_after_s")
+IDLES = ("upstream_idle_s", "idle_timeout_s", "idle_s", "lb_idle_s", "idle_timeout")
 SPOKEN = ("model", "vllm", "gpu", "k8s", "ray", "lora")
 
 
@@ -53,8 +55,10 @@ def enriched(workload: Workload, case: Mapping[str, Any]) -> Workload:
     engine = model_engine(mapping(case.get("model")), workload.engine)
     rank = number(mapping(case.get("lora")).get("rank"))
     draft = number(mapping(mapping(mapping(case.get("vllm")).get("flags")).get("speculative")).get("draft_vocab"))
+    load = duration(first(mapping(case.get("k8s")), *LOADS))
     engine = replace(
         engine,
+        load_seconds=known(load, "k8s.load_seconds") if load else engine.load_seconds,
         complete=engine.complete and "vllm" in case,
         lora_rank=known(int(rank), "lora.rank") if rank else engine.lora_rank,
         draft_vocabulary=known(int(draft), "vllm.flags.speculative.draft_vocab") if draft else engine.draft_vocabulary,
@@ -80,7 +84,7 @@ def with_ray(workload: Workload, case: Mapping[str, Any]) -> Workload:
 def plain_route(case: Mapping[str, Any]) -> tuple[Route, ...]:
     """A route of which only limits are stated."""
     k8s = mapping(case.get("k8s"))
-    whole, idle = duration(k8s.get("route_timeout")), duration(k8s.get("upstream_idle_s"))
+    whole, idle = duration(k8s.get("route_timeout")), duration(first(k8s, *IDLES))
     policy = mapping(k8s.get("BackendTrafficPolicy"))
     each = duration(policy.get("perRetry"))
     if whole is None and idle is None and each is None:

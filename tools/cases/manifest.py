@@ -96,7 +96,7 @@ def container(case: Mapping[str, Any], pods: int) -> Manifest:
         "name": "engine",
         "image": image(case),
         "command": arguments(case),
-        "env": environment(case),
+        "env": environment(case, pods > 1),
         "ports": [{"name": "http", "containerPort": port(case)}],
         "resources": {"limits": limits, "requests": requests},
         "volumeMounts": [{"name": "cache", "mountPath": "/root/.cache/huggingface"}] if cached(k8s) else [],
@@ -125,7 +125,7 @@ def port(case: Mapping[str, Any]) -> int:
     return int(number(mapping(mapping(case.get("vllm")).get("flags")).get("port")) or 8000)
 
 
-def environment(case: Mapping[str, Any]) -> list[Manifest]:
+def environment(case: Mapping[str, Any], spread: bool) -> list[Manifest]:
     k8s = mapping(case.get("k8s"))
     stated = dict(mapping(k8s.get("env")))
     for name in ("HOME", "HF_HOME"):
@@ -139,6 +139,8 @@ def environment(case: Mapping[str, Any]) -> list[Manifest]:
             found.append({"name": name, "valueFrom": {"secretKeyRef": {"name": "keys", "key": name}}})
         else:
             found.append({"name": name, "value": str(value)})
+    if spread and "network" not in k8s and not any(name.startswith("NCCL_") for name in stated):
+        found.append({"name": "NCCL_SOCKET_IFNAME", "value": "eth0"})
     if "HF_TOKEN" not in stated:
         found.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hub", "key": "token"}}})
     return found
@@ -191,15 +193,19 @@ def probe(value: Any, number_of_port: int, served: bool) -> Manifest:
 
 def pod(case: Mapping[str, Any], pods: int) -> Manifest:
     k8s = mapping(case.get("k8s"))
+    spec_extra: Manifest = {}
     volumes: list[Manifest] = [cache_volume(k8s)] if cached(k8s) else []
     volumes += [{"name": _volume(path), "emptyDir": {}} for path in k8s.get("emptyDirs") or []]
     volumes += [{"name": "tmp", "emptyDir": {}}] if k8s.get("tmp_writable") else []
     folder = k8s.get("hostPath")
     volumes += [{"name": "weights", "hostPath": {"path": str(folder)}}] if folder else []
+    if k8s.get("hostIPC") is not None:
+        spec_extra["hostIPC"] = bool(k8s["hostIPC"])
     shm = mapping(k8s.get("shm_volume"))
     if "shm_volume" not in k8s or shm:
         volumes.append({"name": "shm", "emptyDir": {"medium": "Memory", **shm}})
-    spec: Manifest = {"containers": [container(case, pods)], "volumes": volumes, "enableServiceLinks": bool(k8s.get("enableServiceLinks"))}
+    spec: Manifest = {"containers": [container(case, pods)], "volumes": volumes, **spec_extra}
+    spec["enableServiceLinks"] = bool(k8s.get("enableServiceLinks"))
     if "service_name" in k8s and "enableServiceLinks" not in k8s:
         spec["enableServiceLinks"] = True
     grace = number(first(k8s, "terminationGracePeriodSeconds", "grace"))

@@ -6,7 +6,7 @@ from typing import Any
 
 from interlock.infra.facts import Engine, Fact, known
 from interlock.infra.sizing import model_facts
-from tools.cases.values import number
+from tools.cases.values import first, number
 
 FOUR_BITS = ("awq", "gptq", "int4", "w4a16", "compressed-tensors-w4a16", "nvfp4", "mxfp4", "bitsandbytes")
 
@@ -38,6 +38,9 @@ def shape(model: Mapping[str, Any]) -> dict[str, Any] | None:
     if quant.startswith("fp8"):
         block = [int(each) for each in model.get("quant_block") or []]
         config["quantization_config"] = {"quant_method": "fp8", **({"weight_block_size": block} if block else {})}
+    group = number(first(model, "group_size", "quant_group", "group"))
+    if quant.startswith(("gptq", "awq")) and group:
+        config["quantization_config"] = {"quant_method": quant[:4].rstrip("_-"), "bits": 4, "group_size": int(group)}
     return config
 
 

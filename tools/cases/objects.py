@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tools.cases.manifest import LABELS, Manifest, pod, port, world
-from tools.cases.values import duration, mapping, nothing, number
+from tools.cases.values import duration, first, mapping, nothing, number
 
 META = {"name": "engine", "namespace": "models", "labels": LABELS}
 LENGTHS = ("time_to_header_s", "generation_seconds", "ttft_s", "longest_answer_s", "answer_seconds", "generation_s")
@@ -117,9 +117,14 @@ def scalers(k8s: Mapping[str, Any]) -> list[Manifest]:
     found = []
     target = {"kind": "Deployment", "name": "engine"}
     meta = {"name": "engine", "namespace": "models"}
-    if "keda_query" in k8s or "KEDA" in str(k8s.get("scaler") or ""):
-        query = str(k8s.get("keda_query") or "sum(vllm:num_requests_waiting)")
-        data = {"serverAddress": "http://prometheus:9090", "query": query, "threshold": "4", "ignoreNullValues": "false"}
+    query = first(k8s, "keda_query", "query", "metric_query", "promql", "prometheus_query")
+    if query or "KEDA" in str(k8s.get("scaler") or ""):
+        data = {
+            "serverAddress": "http://prometheus:9090",
+            "query": str(query or "sum(vllm:num_requests_waiting)"),
+            "threshold": "4",
+            "ignoreNullValues": "false",
+        }
         if "ignoreNullValues" in k8s:
             data["ignoreNullValues"] = "true" if "true" in str(k8s["ignoreNullValues"]).lower() else "false"
         spec: Manifest = {"scaleTargetRef": target, "triggers": [{"type": "prometheus", "metadata": data}]}
