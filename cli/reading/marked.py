@@ -54,6 +54,8 @@ class Marked:
 
         Where a text of several lines stands there and holds ``text`` once, the line of that.
         """
+        if self.error:
+            return self.error.line, self.error.column
         line, column = locate(self.node, path)
         return self.line + line + 1 + self._within(path, text), column + 1
 

@@ -31,7 +31,9 @@ def _object(located: Located) -> tuple[str, str, str]:
 
 
 def _lines(located: Located) -> Iterator[tuple[bool, str]]:
-    for index, line in enumerate(located.finding.text().splitlines()):
+    whole = located.finding.text()
+    # A finding about a whole document has no path to name.
+    for index, line in enumerate((whole if located.finding.path else whole.replace(": : ", ": ", 1)).splitlines()):
         yield index == 0, line
 
 

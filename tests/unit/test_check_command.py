@@ -263,5 +263,12 @@ def test_a_rule_that_fails_costs_only_the_file_it_fails_on(tmp_path: Path, monke
     assert "failed on it" in by_file["bad.yaml"].summary
 
 
+def test_broken_yaml_is_one_finding_at_its_line(run: Run) -> None:
+    result = run(write("a.yaml", "kind: Pod\n---\na: 1\nb: [\n"), "--jsonl")
+    (row,) = [row for row in map(json.loads, result.stdout.splitlines()) if row["fault"] == "yaml-invalid"]
+    assert (row["document"], row["line"] >= 4, row["severity"]) == (1, True, "error")
+    assert "error: line" in run("a.yaml").stdout
+
+
 def test_nothing_to_read_is_clean() -> None:
     assert checking.check_reading(Reading(), checking.CheckConfig()).findings == ()
