@@ -1,6 +1,6 @@
 """The engine tier's fixtures: one real node for the whole session, and on it the program's own stack with the real vLLM.
 
-- ``real_node``: a local cluster of its own with one real node (two time slices of one simulated card); removed at the session's end.
+- ``real_node``: a local cluster of its own with one real node (time slices of one simulated card); removed at the session's end.
 - ``deployed``: Pulumi.node.yaml, deployed by ``pulumi up`` through the program, its server Ready.
 - ``namespace``: a namespace of the test's own for plain pods.
 

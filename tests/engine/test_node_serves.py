@@ -92,7 +92,7 @@ def test_the_image_fulfils_the_contract_of_the_stock_image(real_node: RealNode, 
         "unset": contract.unset.value,
     }
     container = {"name": "facts", "image": engine_image(), "command": [contract.interpreter.value, "-c", FACTS, json.dumps(asked)]}
-    spec = {"restartPolicy": "Never", "containers": [container]}
+    spec = {"restartPolicy": "Never", "containers": [container], "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}
     real_node.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "facts"}, "spec": spec}, namespace=namespace)
     real_node.wait("pod/facts", "jsonpath={.status.phase}=Succeeded", namespace, STARTUP_SECONDS)
     facts = json.loads(real_node.kubectl("-n", namespace, "logs", "facts"))

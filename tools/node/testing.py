@@ -19,13 +19,15 @@ from tools.node.stack import STACK
 
 #: An engine's start is 40 to 70 s of processor time: a machine that runs many other things at once may need minutes for it.
 STARTUP_SECONDS = 900
+#: The stack's server has one, and a second while it is replaced; the rest is for the tests' own pods.
+SLICES = 4
 
 
 def node_config(cluster: str, namespace: str) -> dict[str, Any]:
-    """The config of Pulumi.node.yaml for another cluster; the one card is given out in two time slices."""
+    """The config of Pulumi.node.yaml for another cluster; the one card is given out in time slices."""
     config: dict[str, Any] = yaml.safe_load((ROOT / "Pulumi.node.yaml").read_text())["config"]["interlock:cluster"]
     config |= {"target": {"local": cluster}, "namespace": namespace}
-    config["pools"][0] |= {"gpus_per_node": 1, "share": {"kind": "time-slicing", "replicas": 2}}
+    config["pools"][0] |= {"gpus_per_node": 1, "share": {"kind": "time-slicing", "replicas": SLICES}}
     config["servers"][0] |= {"startup_seconds": STARTUP_SECONDS}
     return config
 
@@ -46,10 +48,10 @@ class RealNode(LocalCluster):
         found: list[dict[str, Any]] = self.get("pods", "-n", namespace, "-l", selector)["items"]
         return max(found, key=lambda pod: pod["metadata"]["creationTimestamp"])
 
-    def pod_named(self, namespace: str, name: str) -> dict[str, Any]:
-        """The pod of that name."""
-        found: dict[str, Any] = self.get("pod", name, "-n", namespace)
-        return found
+    def free_units(self) -> int:
+        """How many ``nvidia.com/gpu`` no pod has."""
+        containers = [container for pod in self.get("pods", "-A")["items"] for container in pod["spec"]["containers"]]
+        return self.node.units - sum(int(each.get("resources", {}).get("limits", {}).get("nvidia.com/gpu", 0)) for each in containers)
 
     def until(self, check: Callable[[], Any], what: str, seconds: float = 240) -> Any:
         """The first true value of ``check``; fails the test when there is none."""
