@@ -136,13 +136,14 @@ def link(decisions: Sequence[Decision]) -> Path:
 
 def _run(command: list[str], work: Path, output: int, title: str, started: float) -> int:
     environment = os.environ | {"CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"}
+    making = Path(command[command.index("-o") + 1]).name if "-o" in command else "preparing"
     process = subprocess.Popen(command, cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
     try:
         while True:
             try:
                 return process.wait(timeout=PROGRESS_SECONDS)
             except subprocess.TimeoutExpired:
-                say(f"{title}: {time.monotonic() - started:.0f} s, {Path(command[-1]).name}")
+                say(f"{title}: {time.monotonic() - started:.0f} s, {making}")
     finally:
         if process.poll() is None:
             process.terminate()

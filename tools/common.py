@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -50,6 +51,8 @@ def locked(path: Path, busy: str) -> Iterator[None]:
 
 def run_main(main: Callable[[list[str]], int]) -> None:
     """Runs a command's ``main`` and turns ``ToolError`` and an interrupt into a message and an exit code."""
+    # What was started must be put away also when this command is ended from outside.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         code = main(sys.argv[1:])
     except ToolError as error:
