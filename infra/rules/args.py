@@ -85,9 +85,7 @@ def values(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
         if not facts or not flag.value.known or not flag_status(f"--{flag.name}", version).exists:
             continue
         value, choices = flag.value.get(), facts.get("choices")
-        if flag.name in _OWN_RULE:
-            continue
-        if facts.get("kind") == "value" and choices and "," not in value and value not in [str(choice) for choice in choices]:
+        if facts.get("kind") == "value" and choices and flag.name in _CLOSED and value not in [str(choice) for choice in choices]:
             some = ", ".join(str(choice) for choice in choices[:12])
             like = _like(value, [str(choice) for choice in choices])
             text = f"--{flag.name} {value}: vLLM {version or ''} takes only {some}".replace("  ", " ")
@@ -96,7 +94,8 @@ def values(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
             yield Hit(flag.path, f"--{flag.name} {value!r} is no whole number", "write a whole number", value, severity=level)
 
 
-_OWN_RULE = ("max-lora-rank",)
+_CLOSED = ("dtype", "kv-cache-dtype", "scheduling-policy", "device", "runner", "task", "data-parallel-backend", "uvicorn-log-level")
+"""Flags whose values are listed in the code; parsers, back ends and load formats can be added by plug-ins."""
 _HUMAN = (
     "max-model-len",
     "max-num-batched-tokens",

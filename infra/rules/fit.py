@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from interlock.infra.catalog.gpus import Gpu, gpu
+from interlock.infra.catalog.models import entry
 from interlock.infra.facts import Bundle, Fact, Pool, Workload
 from interlock.infra.rules.reading import accelerators, engine_containers, size_of, switched_on
 from interlock.infra.sizing import ModelFacts, SizingRequest, SizingResult, model_facts, size
@@ -120,6 +121,11 @@ def _storage_known(workload: Workload, facts: ModelFacts) -> bool:
     """Whether it is known how the checkpoint is stored; class defaults of a config do not say it."""
     declared = any(key in part for part in (facts.config, facts.text) for key in ("torch_dtype", "dtype"))
     return declared or facts.quantization is not None or workload.engine.weight_bytes.known
+
+
+def exact(workload: Workload) -> bool:
+    """Whether the model's config is its own: given, or the catalog's entry of that very name (variants may be made for longer contexts)."""
+    return workload.engine.config is not None or (workload.engine.model.known and entry(workload.engine.model.get().strip("/")) is not None)
 
 
 def checkpoint_bytes(workload: Workload) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Container, Fact, Pod, Volume, Workload
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading import counted, engine_containers, pod_count, size_of, where
+from interlock.infra.rules.reading import COUNTED_VENDORS, counted, engine_containers, pod_count, size_of, where
 from interlock.infra.rules.rule import Hit, Rule, Settings
 from interlock.infra.rules.weights import weights
 from interlock.infra.values import GIB, bytes_of, gib
@@ -36,7 +36,7 @@ def _ranks_here(workload: Workload, container: Container) -> int | None:
 
 def shared_memory(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     """MEM-010: several ranks in a pod have a memory volume at /dev/shm."""
-    if "shm" in workload.operator_adds or workload.vendor.value == "cpu":
+    if "shm" in workload.operator_adds or (workload.vendor.known and workload.vendor.get() not in COUNTED_VENDORS):
         return
     for pod, container in engine_containers(workload):
         volume, ranks = _shm(pod, container), _ranks_here(workload, container)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Fact, Workload
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.fit import answer, card, facts_of, slice_of
+from interlock.infra.rules.fit import answer, card, exact, facts_of, slice_of
 from interlock.infra.rules.reading import size_of, switched_on, where
 from interlock.infra.rules.rule import Hit, Rule, Settings
 from interlock.infra.sizing import SizingResult, Verdict
@@ -71,8 +71,15 @@ def length(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
     stretched = any(not workload.engine.flag(name).absent for name in ("rope-scaling", "hf-overrides", "rope-parameters"))
     allowed = switched_on(workload.engine.env.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", Fact()))
     if asked.known and own and asked.get() > own and not stretched and not allowed:
+        level = Severity.ERROR if limit.known or exact(workload) else Severity.WARNING
         text = f"--max-model-len {asked.get()} is above the {own} positions of the model, and no rope scaling is given"
-        yield Hit(where(workload, "args", flag), text, f"set --max-model-len {own} or less, or give rope scaling", str(asked.get()))
+        yield Hit(
+            where(workload, "args", flag),
+            text,
+            f"set --max-model-len {own} or less, or give rope scaling",
+            str(asked.get()),
+            severity=level,
+        )
 
 
 def utilization(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:

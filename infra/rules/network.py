@@ -121,10 +121,11 @@ def _resolve(pod: Pod, container: Container | None, target: str) -> int | None:
     return None
 
 
-def _elsewhere(pod: Pod, number: int) -> bool:
-    """Whether another container than the engine may listen on a port: it declares it, or a proxy stands beside the engine."""
-    others = [container for container in pod.containers if container.role is not Role.ENGINE]
-    return any(number in container.ports.values() or (container.role is Role.SIDECAR and not container.ports) for container in others)
+def _elsewhere(workload: Workload, pod: Pod, number: int) -> bool:
+    """Whether another container than this engine may listen on a port: it declares it, or a proxy stands beside the engine."""
+    own = workload.engine.container
+    others = [container for container in pod.containers if container.role is not Role.ENGINE or own not in ("", container.name)]
+    return any(number in container.ports.values() or (container.role is not Role.INIT and not container.ports) for container in others)
 
 
 def service_ports(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
@@ -135,7 +136,7 @@ def service_ports(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             if not port.known or workload.ray is not None or not service.ports:
                 continue
             targets = [_target(pod, number, target) for number, target in service.ports]
-            if any(target is None or target == port.get() or _elsewhere(pod, target) for target in targets):
+            if any(target is None or target == port.get() or _elsewhere(workload, pod, target) for target in targets):
                 continue
             seen = ", ".join(str(target) for target in targets)
             text = f"the Service leads to port {seen}, but the engine listens on {port.get()}"
@@ -166,7 +167,13 @@ def probe_ports(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
                 yield Hit(
                     probe.port.path or probe.path, text, "name the port in the container's ports, or give its number", probe.port.get()
                 )
-            elif port.known and number != port.get() and workload.ray is None and not _elsewhere(pod, number) and pod.role != "worker":
+            elif (
+                port.known
+                and number != port.get()
+                and workload.ray is None
+                and not _elsewhere(workload, pod, number)
+                and pod.role != "worker"
+            ):
                 text = f"the {probe.kind} probe asks port {number}, but the engine listens on {port.get()}"
                 yield Hit(
                     probe.port.path or probe.path, text, f"ask port {port.get()}, or start the engine with --port {number}", str(number)
@@ -183,7 +190,7 @@ def probe_paths(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
             path = probe.http_path
             if not path.known or path.get().split("?")[0].rstrip("/") in _SERVED or workload.ray is not None:
                 continue
-            if workload.engine.entrypoint not in ("serve", "module", "image"):
+            if workload.engine.entrypoint not in ("serve", "module", "image") or workload.engine.flag("root-path").known:
                 continue
             if any(other.role is Role.SIDECAR for pod in workload.pods for other in pod.containers):
                 continue

@@ -1,9 +1,9 @@
 """The Ray layer: GPUs of replicas and placement groups, versions that meet, and defaults that hurt."""
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from interlock.infra.facts import Bundle, Fact, Pod, Workload
+from interlock.infra.facts import Bundle, Container, Fact, Pod, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.images import reference
 from interlock.infra.rules.reading import engine_containers, number, older, pod_count, pod_units, size_of, version_of, where
@@ -240,14 +240,25 @@ def no_gpu_for_the_engine(workload: Workload, bundle: Bundle, settings: Settings
             yield Hit(gpus.path or deployment.path, text, "give the replica num_gpus 1, or a placement group bundle with a GPU", "0")
 
 
+def _token(values: Mapping[str, Fact[str]]) -> bool:
+    return "HF_TOKEN" in values or "HUGGING_FACE_HUB_TOKEN" in values
+
+
+def _holds_models(container: Container) -> bool:
+    return any("cache" in mount.mount_path or "model" in mount.mount_path for mount in container.mounts)
+
+
 def token_for_workers(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     """RAY-014: the hub token reaches every worker."""
     head = _head(workload)
-    if workload.ray is None or head is None or any("HF_TOKEN" in d.runtime_env for d in workload.ray.deployments):
+    if workload.ray is None or head is None or any(_token(d.runtime_env) for d in workload.ray.deployments):
         return
-    on_head = any("HF_TOKEN" in container.env for container in head.containers)
+    on_head = any(_token(container.env) for container in head.containers)
+    level = Severity.ERROR if "llama" in str(workload.engine.model.value or "").lower() else Severity.WARNING
     for pod in workload.pods:
-        bare = pod is not head and not any("HF_TOKEN" in c.env or c.env_from for c in pod.containers)
-        if on_head and bare and "HF_TOKEN" not in workload.engine.env:
+        bare = pod is not head and not any(_token(c.env) or c.env_from or _holds_models(c) for c in pod.containers)
+        if on_head and bare and not _token(workload.engine.env):
             text = f"HF_TOKEN is set on the head only; the workers of group {pod.role} download the model too"
-            yield Hit(pod.path or where(workload, "env"), text, "give it to every group from a Secret, or in runtime_env.env_vars")
+            yield Hit(
+                pod.path or where(workload, "env"), text, "give it to every group from a Secret, or in runtime_env.env_vars", severity=level
+            )

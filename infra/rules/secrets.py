@@ -12,7 +12,7 @@ from interlock.infra.rules.reading import engine_containers
 from interlock.infra.rules.rule import Hit, Rule, Settings
 
 _SECRET_FLAGS = ("api-key", "hf-token", "token", "aws-secret-access-key")
-_SECRET_NAME = re.compile(r"(TOKEN|API_?KEY|SECRET|PASSWORD|PASSWD|ACCESS_KEY|PRIVATE_KEY)S?$", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"(TOKEN|API[_-]?KEY|SECRET|PASSWORD|PASSWD|ACCESS_KEY|PRIVATE_KEY)S?$", re.IGNORECASE)
 _NO_SECRET = re.compile(r"(MAX|MIN|NUM|COUNT|LIMIT|BUDGET|LENGTH|TOKENS?_PER|_TOKENS)", re.IGNORECASE)
 _PLACEHOLDER = re.compile(
     r"your|change|replace|insert|example|placeholder|dummy|xxx+|\.\.\.|todo|fixme|<[^>]*>|\*\*\*+|sample|redacted|foobar|my[-_]?(secret|token|key)"
@@ -55,18 +55,13 @@ def judged(value: str) -> str:
     text = value.strip().strip("'\"")
     if text.lower() in _NOT_SECRET or _EXPANSION.match(text):
         return ""
-    if _REAL.match(text) and entropy(text) > 3 and not re.search(r"(.)\1{5,}", text):
+    if _REAL.match(text) and entropy(text) > 3 and not re.search(r"(.)\1{5,}|example", text, re.IGNORECASE):
         return "real"
     if _PLACEHOLDER.search(text):
         return "placeholder"
-    random = (
-        len(text) >= 20
-        and entropy(text) > 3.3
-        and re.search(r"\d", text)
-        and re.search(r"[A-Za-z]", text)
-        and not re.search(r"[\s/:]", text)
-    )
-    return "real" if random else "word"
+    # No spaces, paths, addresses or host names: letters and digits mixed at random.
+    mixed = re.search(r"\d", text) and re.search(r"[A-Za-z]", text) and not re.search(r"[\s/:@]|^[a-z0-9.-]+\.[a-z]{2,}$", text)
+    return "real" if mixed and len(text) >= 20 and entropy(text) > 3.3 else "word"
 
 
 def literal_argument(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
@@ -102,11 +97,7 @@ def literal_secret(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for item in bundle.secrets:
         for name, fact in item.data.items():
             whole = fact.known and "\n" not in fact.get().strip()
-            if (
-                whole
-                and judged(fact.get()) == "real"
-                and (_REAL.match(fact.get().strip()) or _sensitive(name) or item.origin.kind == "Secret")
-            ):
+            if whole and judged(fact.get()) == "real" and (_REAL.match(fact.get().strip()) or _sensitive(name)):
                 text = f"{item.origin.kind} {item.origin.name} carries a real-looking token in clear ({name})"
                 remedy = "keep it out of the repository (External Secrets, Sealed Secrets, SOPS), and revoke this one"
                 yield Hit(fact.path, text, remedy, f"{name}=***", origin=item.origin)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Claim, Container, Fact, Pod, Volume, Workload
+from interlock.infra.rules.devices import official
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.network import same_namespace
 from interlock.infra.rules.reading import engine_containers, pod_count, pool_of, switched_on, where
@@ -94,7 +95,8 @@ def unused_claim(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
 def room_for_weights(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     """STO-004: the volume, the ephemeral storage or the node's disk holds the checkpoint."""
     size, model = weights(workload), workload.engine.model
-    if size is None or not model.known or model.get().startswith("/") or "://" in model.get():
+    moved = workload.engine.flag("download-dir").known or workload.engine.flag("load-format").known
+    if size is None or not model.known or model.get().startswith("/") or "://" in model.get() or moved:
         return
     for pod, container in engine_containers(workload):
         for limit, what, path in _rooms(workload, pod, container, bundle):
@@ -149,7 +151,8 @@ def offline(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
         for what, name in _downloads(workload):
             if not name.startswith(("/", "./")) and "://" not in name:
                 text = f"the engine may not download, but {what} {name} is a name of the hub and no volume holds it"
-                yield Hit(switch.path, text, "mount the model cache, or name a local path, or allow the download", name)
+                level = Severity.ERROR if official(workload) else Severity.WARNING
+                yield Hit(switch.path, text, "mount the model cache, or name a local path, or allow the download", name, severity=level)
 
 
 def _downloads(workload: Workload) -> list[tuple[str, str]]:

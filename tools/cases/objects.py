@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tools.cases.manifest import LABELS, Manifest, pod, port, world
+from tools.cases.manifest import LABELS, Manifest, cached, pod, port, world
 from tools.cases.values import duration, first, mapping, nothing, number
 
 META = {"name": "engine", "namespace": "models", "labels": LABELS}
@@ -25,7 +25,7 @@ def pods_of(case: Mapping[str, Any]) -> int:
 
 def documents(case: Mapping[str, Any]) -> list[Manifest]:
     k8s = mapping(case.get("k8s"))
-    found = [controller(case), claim(k8s), service(case)]
+    found = [controller(case), *([claim(k8s)] if cached(k8s) else []), service(case)]
     found += routes(k8s) + scalers(k8s) + budgets(k8s)
     return found
 
@@ -33,7 +33,7 @@ def documents(case: Mapping[str, Any]) -> list[Manifest]:
 def controller(case: Mapping[str, Any]) -> Manifest:
     k8s, pods = mapping(case.get("k8s")), pods_of(case)
     template = {"metadata": {"labels": LABELS}, "spec": pod(case, pods)}
-    replicas = int(number(k8s.get("replicas")) or 1)
+    replicas = int(number(first(k8s, "replicas", "tenants_on_gpu")) or 1)
     if pods > 1:
         groups = {"size": pods, "leaderTemplate": template, "workerTemplate": template}
         spec: Manifest = {"replicas": replicas, "leaderWorkerTemplate": groups}
