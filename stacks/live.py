@@ -1,9 +1,11 @@
-"""What the cluster is doing now, for warnings that only it can give."""
+"""What the cluster has and does now, for what only it can tell: an installed GPU layer, nodes in use."""
 
 from typing import Any
 
 import pulumi
 
+from interlock.infra.errors import ConfigError, Problem
+from interlock.infra.manifests.platform import gpu_layer, missing_classes
 from interlock.infra.naming import label
 from interlock.infra.plan.changes import LiveNode, sharing_changes
 from interlock.stacks.settings import Settings
@@ -23,6 +25,24 @@ def report_sharing(settings: Settings) -> None:
         return
     for finding in sharing_changes(settings.config.pools, nodes):
         pulumi.log.warn(finding.text())
+
+
+def check_gpu_layer(settings: Settings) -> None:
+    """An installed GPU layer has the config of every shared pool. Raises ConfigError with what is missing."""
+    from kubernetes.client import ApiException  # noqa: PLC0415
+
+    layer = gpu_layer(settings.config, settings.stack)
+    if not layer.check:
+        return
+    namespace, _, name = layer.check.partition("/")
+    try:
+        found = connect(settings).read_namespaced_config_map(name, namespace, _request_timeout=TIMEOUT)
+    except ApiException as error:
+        wrong = [f"ConfigMap {layer.check} cannot be read: {error.status} {error.reason}"]
+    else:
+        wrong = missing_classes(layer, frozenset(found.data or {}))
+    if wrong:
+        raise ConfigError([Problem("platform.gpu_layer.config_map", text, settings.source) for text in wrong])
 
 
 def live_nodes(api: Any) -> list[LiveNode]:

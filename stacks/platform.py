@@ -23,7 +23,7 @@ def deploy_platform(config: ClusterConfig, stack: str, provider: pulumi.Provider
     if classes:
         made.append(PriorityClasses("priorities", {"spec": ObjectSet(manifests=tuple(classes))}, on))
     layer = gpu_layer(config, stack)
-    if layer.manifests or layer.check:
+    if layer.manifests:
         made.append(GpuDevicePlugin("gpu-layer", {"spec": layer}, on))
     for pool in config.pools:
         objects = node_pool(pool, stack)

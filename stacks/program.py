@@ -13,7 +13,7 @@ from interlock.infra.manifests.workspace import workspace_objects
 from interlock.infra.plan.plan import plan
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.rules.findings import Severity
-from interlock.stacks.live import report_sharing
+from interlock.stacks.live import check_gpu_layer, report_sharing
 from interlock.stacks.outputs import stack_outputs
 from interlock.stacks.platform import deploy_platform, deploy_stores
 from interlock.stacks.settings import Settings, read_settings
@@ -27,6 +27,7 @@ def run() -> None:
         made = plan(settings.config, settings.stack, settings.source)
         report(made)
         uid = identify(settings)
+        check_gpu_layer(settings)
         report_sharing(settings)
     except InterlockError as error:
         raise pulumi.RunError(str(error)) from None
