@@ -23,6 +23,10 @@ class Pool:
     high: KvPlan
 
 
+# Families whose models in vLLM do not implement SupportsPP (encoders apart).
+_NO_PIPELINE = ("mamba2", "zamba2")
+
+
 class Judgement(TypedDict):
     """Fields of the result that the verdict fills."""
 
@@ -41,8 +45,10 @@ def refusals(found: Resolved) -> tuple[str, ...]:
     own = facts.max_position
     if own and request.max_model_len and request.max_model_len > own:
         problems.append(f"max_model_len {request.max_model_len} is longer than the {own} positions of the model")
-    if request.pp > 1 and facts.pooling:
-        problems.append("pipeline parallelism is not supported for encoders")
+    if request.pp > 1 and (facts.pooling or facts.model_type in _NO_PIPELINE):
+        problems.append("pipeline parallelism is not supported for this model")
+    if request.max_model_len == -1 and not own:
+        problems.append("max_model_len -1 takes the model's own length, which its config does not state")
     if request.pp > max(facts.layers, 1):
         problems.append(f"{request.pp} pipeline stages for {facts.layers} layers")
     if request.sharers > 1 and found.utilization * request.sharers > 1.0:
