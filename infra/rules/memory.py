@@ -71,7 +71,7 @@ def length(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
     stretched = any(not workload.engine.flag(name).absent for name in ("rope-scaling", "hf-overrides", "rope-parameters"))
     allowed = switched_on(workload.engine.env.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", Fact()))
     if asked.known and own and asked.get() > own and not stretched and not allowed:
-        level = Severity.ERROR if limit.known or exact(workload) else Severity.WARNING
+        level = Severity.ERROR if limit.known or exact(workload) else Severity.INFO
         text = f"--max-model-len {asked.get()} is above the {own} positions of the model, and no rope scaling is given"
         yield Hit(
             where(workload, "args", flag),

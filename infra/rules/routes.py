@@ -113,7 +113,7 @@ def _dead(route: Route, owner: str, name: str, value: str) -> tuple[str, str]:
     if not known_keys:
         return "", ""
     if key not in known_keys:
-        close = get_close_matches(key, list(known_keys), 1, 0.75)
+        close = get_close_matches(key, list(known_keys), 1, 0.88)
         return (f"{name} is misspelt: {owner} reads {row['prefix']}{close[0]}", f"write {row['prefix']}{close[0]}") if close else ("", "")
     if known_keys[key] == "number" and not re.fullmatch(r"\d+", value.strip()):
         return f"{name}: {value!r} is no plain number of seconds, so {owner} ignores it", f"write {_plain(value)}"

@@ -163,7 +163,40 @@ def test_a_server_in_order_has_no_findings() -> None:
 
 
 DIGEST = "@sha256:" + "ab" * 32
+
+
+def noted(name: str, value: str) -> Manifest:
+    made = ingress("nginx")
+    made["metadata"]["annotations"] = {
+        "nginx.ingress.kubernetes.io/proxy-read-timeout": "600",
+        f"nginx.ingress.kubernetes.io/{name}": value,
+    }
+    return made
+
+
+def secret(**data: str) -> Manifest:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db", "namespace": "models"}, "stringData": data}
+
+
+def second_engine(made: Manifest) -> None:
+    other = copy.deepcopy(box(made)) | {"name": "embed", "args": ["--port=8001"], "ports": [{"containerPort": 8001}]}
+    pod(made)["containers"].append({key: other[key] for key in ("name", "image", "command", "args", "ports")})
+
+
 GREEDY = [
+    ("an annotation with timeout in its name", "NET-007", [server(), service(), noted("proxy-next-upstream-timeout", "0")]),
+    (
+        "a host name in a Secret",
+        "SEC-003",
+        [secret(host="my-prod-db01.cluster-abc.us-east-1.rds.amazonaws.com", username="app_user_2024_production1")],
+    ),
+    ("a Service of the second engine", "NET-002", [server(second_engine), service(ports=[{"port": 80, "targetPort": 8001}])]),
+    ("a key of the documentation", "SEC-002", [server(env(AWS_ACCESS_KEY="AKIAIOSFODNN7EXAMPLE"))]),
+    (
+        "a parser of a plug-in",
+        "ARG-003",
+        [server(put("image", value="vllm/vllm-openai:v0.6.3"), args("--enable-auto-tool-choice", "--tool-call-parser=mine"))],
+    ),
     ("a digest pins any tag", "VER-001", [server(put("image", value="vllm/vllm-openai:latest" + DIGEST))]),
     (
         "a nightly of one commit is pinned",
@@ -379,6 +412,12 @@ def test_what_is_no_fault_passes(name: str, code: str, documents: list[Manifest]
 
 
 SOFT = [
+    (
+        "a variant may be made for more",
+        "MEM-004",
+        "info",
+        [server(put("command", value=["vllm", "serve", "Qwen/Qwen3-4B-Instruct-2507"]), args("--max-model-len=131072"))],
+    ),
     ("a filled-in image cannot be judged", "VER-001", "info", [server(put("image", value="{{ .Values.image }}"))]),
     ("one rank without shared memory is advice", "MEM-010", "info", [server(no_shm)]),
     (
