@@ -27,11 +27,13 @@ _TYPED_GROUPS = {
 # The oldest supported SDK lacks these versions of a typed group.
 _UNTYPED = frozenset({"resource.k8s.io/v1"})
 
-# The provider waits for kinds that it knows; for others it does what this annotation says.
-_WAIT_FOR = {
-    "Gateway": "condition=Programmed",
-    "HTTPRoute": 'jsonpath={.status.parents[*].conditions[?(@.type=="Accepted")].status}=True',
-    "ScaledObject": "condition=Ready",
+# The provider waits for kinds that it knows; for others, and where its waiting is wrong, it does what these annotations say.
+# A claim may bind only when its first pod is scheduled, and that pod's Deployment comes after the claim.
+_AWAIT = {
+    "Gateway": {"pulumi.com/waitFor": "condition=Programmed"},
+    "HTTPRoute": {"pulumi.com/waitFor": 'jsonpath={.status.parents[*].conditions[?(@.type=="Accepted")].status}=True'},
+    "PersistentVolumeClaim": {"pulumi.com/skipAwait": "true"},
+    "ScaledObject": {"pulumi.com/waitFor": "condition=Ready"},
 }
 
 
@@ -41,13 +43,13 @@ def apply(name: str, manifest: Mapping[str, Any], opts: pulumi.ResourceOptions) 
     A Node is patched: its other fields belong to whoever made it.
     """
     group, _, version = manifest["apiVersion"].rpartition("/")
-    body = {_snake(key): value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
+    body = _awaited(manifest)
     module = _TYPED_GROUPS.get(group)
     if module is None or manifest["apiVersion"] in _UNTYPED:
-        return CustomResource(name, api_version=manifest["apiVersion"], kind=manifest["kind"], opts=opts, **_awaited(manifest))
+        return CustomResource(name, api_version=manifest["apiVersion"], kind=manifest["kind"], opts=opts, **body)
     kind = "NodePatch" if manifest["kind"] == "Node" else manifest["kind"]
     typed = getattr(importlib.import_module(f"pulumi_kubernetes.{module}.{version}"), kind)
-    made: pulumi.Resource = typed(name, opts=opts, **body)
+    made: pulumi.Resource = typed(name, opts=opts, **{_snake(key): value for key, value in body.items()})
     return made
 
 
@@ -63,11 +65,11 @@ def protected(keep: Keep) -> bool:
 
 def _awaited(manifest: Mapping[str, Any]) -> dict[str, Any]:
     body = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
-    ready = _WAIT_FOR.get(manifest["kind"])
-    if ready is None:
+    how = _AWAIT.get(manifest["kind"])
+    if how is None:
         return body
     metadata = manifest["metadata"]
-    annotations = {"pulumi.com/waitFor": ready} | metadata.get("annotations", {})
+    annotations = how | metadata.get("annotations", {})
     return body | {"metadata": {**metadata, "annotations": annotations}}
 
 
