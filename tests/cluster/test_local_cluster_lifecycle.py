@@ -38,7 +38,7 @@ def leftovers(cluster: Cluster) -> dict[str, list[str]]:
 
 def run(*arguments: str, given: str = "[]") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tools.cluster", *arguments]
-    return subprocess.run(command, cwd=ROOT, input=given, capture_output=True, text=True, timeout=180, check=False)
+    return subprocess.run(command, cwd=ROOT, input=given, capture_output=True, text=True, timeout=400, check=False)
 
 
 def test_two_clusters_run_side_by_side_and_a_second_start_changes_nothing(cluster: LocalCluster, name: str, toolchain: Path) -> None:

@@ -13,6 +13,9 @@ from tools.cluster import network, processes
 from tools.cluster.state import Cluster
 from tools.common import ROOT, home
 
+# Each test deploys more than once.
+pytestmark = pytest.mark.timeout(1200)
+
 
 @pytest.fixture
 def own_home(toolchain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -36,7 +39,7 @@ def checkout(tmp_path: Path) -> Path:
 
 def run(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tools.up", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=400, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=550, check=False)
 
 
 def changed_files() -> str:

@@ -26,7 +26,7 @@ def install(cluster: Cluster, bin_folder: Path) -> list[str]:
     rows = json.loads(TABLE.read_text())
     files = [str(path) for row in rows for path in definitions(row)]
     lifecycle.kubectl(cluster, "apply", "--server-side", "--field-manager=interlock-local", *(f"--filename={file}" for file in files))
-    lifecycle.kubectl(cluster, "wait", "--for=condition=Established", "--timeout=60s", *(f"--filename={file}" for file in files))
+    lifecycle.kubectl(cluster, "wait", "--for=condition=Established", "--timeout=180s", *(f"--filename={file}" for file in files))
     own = str(plane.OBJECTS / "extensions.yaml")
     lifecycle.kubectl(cluster, "apply", "--server-side", "--field-manager=interlock-local", f"--filename={own}")
     running = cluster.processes.get(SIMULATOR)

@@ -46,5 +46,5 @@ def apply(cluster: Cluster, nodes: list[dict[str, Any]]) -> tuple[int, list[str]
         kubectl(cluster, "apply", "--server-side", "--force-conflicts", MANAGER, "-f", "-", given=given)
         # Capacity is status: the first apply sets it only when it creates the node.
         kubectl(cluster, "apply", "--server-side", "--force-conflicts", MANAGER, "--subresource=status", "-f", "-", given=given)
-        kubectl(cluster, "wait", "--for=condition=Ready", "--timeout=60s", *(f"node/{name}" for name in sorted(wanted)))
+        kubectl(cluster, "wait", "--for=condition=Ready", "--timeout=180s", *(f"node/{name}" for name in sorted(wanted)))
     return len(nodes), extra

@@ -13,7 +13,7 @@ from tools.cluster.state import POD_RANGE, SERVICE_RANGE, SPARE_POD_RANGE, Clust
 from tools.common import ToolError
 
 OBJECTS = Path(__file__).parent / "objects"
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 180.0
 START_ORDER = (("etcd",), ("kube-apiserver",), ("kube-controller-manager", "kube-scheduler", "kwok"))
 
 

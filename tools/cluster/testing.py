@@ -58,7 +58,7 @@ class LocalCluster:
         given = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
         self.kubectl("apply", "--server-side", "-n", namespace, "-f", "-", given=given)
 
-    def wait(self, what: str, condition: str, namespace: str = "default", seconds: int = 60) -> None:
+    def wait(self, what: str, condition: str, namespace: str = "default", seconds: int = 180) -> None:
         """``kubectl wait``: ``what`` is kind/name, ``condition`` is condition=Ready, jsonpath=..., or delete."""
         self.kubectl("wait", what, f"--for={condition}", "-n", namespace, f"--timeout={seconds}s")
 
