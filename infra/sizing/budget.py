@@ -10,10 +10,11 @@ from interlock.infra.sizing.kv_plan import KvPlan, Layout, layout, longest, plan
 from interlock.infra.sizing.loaded import SOURCE as WEIGHT_SOURCE
 from interlock.infra.sizing.loaded import loaded
 from interlock.infra.sizing.overheads import GRAPH_SOURCE, OTHER_SOURCE, graphs, non_torch
+from interlock.infra.sizing.refusals import refusals
 from interlock.infra.sizing.request import SizingRequest
 from interlock.infra.sizing.result import Estimate, HostSide, SizingResult, Term, Verdict
 from interlock.infra.sizing.suggest import suggestions
-from interlock.infra.sizing.verdict import Pool, judge, refusals
+from interlock.infra.sizing.verdict import Pool, judge
 from interlock.infra.values import GIB
 
 _BUDGET_SOURCE = "v1/worker/gpu_worker.py::determine_available_memory"

@@ -146,6 +146,7 @@ def _speculation(case: Mapping[str, Any], fields: dict[str, Any], strange: list[
         fields |= {"speculative_method": method or "draft_model", "speculative_tokens": max(tokens or 0, 0)}
         if model and find(model):
             fields["draft_model"] = model
+        fields["draft_vocabulary_differs"] = config.get("use_heterogeneous_vocab") is True
         inner = _object(config.get("config"))
         if inner:
             fields["draft_config"] = inner

@@ -80,6 +80,8 @@ class SizingRequest(BaseModel):
     """Catalog id of the draft model."""
     draft_config: dict[str, Any] | None = Field(default=None, repr=False)
     """config.json of the draft model."""
+    draft_vocabulary_differs: bool = False
+    """``use_heterogeneous_vocab`` of ``--speculative-config``: the draft may have another vocabulary."""
     max_loras: int = Field(default=0, ge=0)
     """Adapters on the GPU at the same time; 0: LoRA is off."""
     max_lora_rank: int = Field(default=16, gt=0)

@@ -6,9 +6,7 @@ from typing import TypedDict
 from interlock.infra.sizing.defaults import Resolved
 from interlock.infra.sizing.kv_plan import KvPlan, Layout, longest
 from interlock.infra.sizing.overheads import growth_gib, start_gib
-from interlock.infra.sizing.quantization import Scheme
 from interlock.infra.sizing.result import Estimate, Verdict
-from interlock.infra.sizing.tensor_parallel import tp_problem
 from interlock.infra.values import GIB
 
 
@@ -23,39 +21,11 @@ class Pool:
     high: KvPlan
 
 
-# Families whose models in vLLM do not implement SupportsPP (encoders apart).
-_NO_PIPELINE = ("mamba2", "zamba2")
-
-
 class Judgement(TypedDict):
     """Fields of the result that the verdict fills."""
 
     verdict: Verdict
     reasons: tuple[str, ...]
-
-
-def refusals(found: Resolved) -> tuple[str, ...]:
-    """What vLLM refuses before it looks at memory."""
-    facts, request = found.facts, found.request
-    if facts is None:
-        return ()
-    problems = [tp_problem(facts, request.tp, found.version)]
-    if facts.quantization is not None and facts.quantization.scheme is Scheme.GGUF:
-        problems.append("GGUF weights are read by a plug-in only (vllm-gguf-plugin); use the safetensors checkpoint")
-    own = facts.max_position
-    if own and request.max_model_len and request.max_model_len > own:
-        problems.append(f"max_model_len {request.max_model_len} is longer than the {own} positions of the model")
-    if request.pp > 1 and (facts.pooling or facts.model_type in _NO_PIPELINE):
-        problems.append("pipeline parallelism is not supported for this model")
-    if request.max_model_len == -1 and not own:
-        problems.append("max_model_len -1 takes the model's own length, which its config does not state")
-    if request.pp > max(facts.layers, 1):
-        problems.append(f"{request.pp} pipeline stages for {facts.layers} layers")
-    if request.sharers > 1 and found.utilization * request.sharers > 1.0:
-        problems.append(
-            f"{request.sharers} engines x utilization {found.utilization:g} = {found.utilization * request.sharers:g} of one card"
-        )
-    return tuple(problem for problem in problems if problem)
 
 
 def _unsure(found: Resolved) -> list[str]:

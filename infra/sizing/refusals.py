@@ -1,0 +1,63 @@
+"""What vLLM refuses before it looks at memory."""
+
+from collections.abc import Iterator
+
+from interlock.infra.sizing.defaults import Resolved
+from interlock.infra.sizing.facts import ModelFacts
+from interlock.infra.sizing.quantization import Scheme
+from interlock.infra.sizing.request import SizingRequest
+from interlock.infra.sizing.tensor_parallel import tp_problem
+
+# Families whose models in vLLM do not implement SupportsPP (encoders apart).
+_NO_PIPELINE = ("mamba2", "zamba2")
+
+
+def refusals(found: Resolved) -> tuple[str, ...]:
+    """Every reason for which the engine ends before loading; empty when there is none."""
+    if found.facts is None:
+        return ()
+    problem = tp_problem(found.facts, found.request.tp, found.version)
+    return ((problem,) if problem else ()) + tuple(_problems(found, found.facts, found.request))
+
+
+def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Iterator[str]:
+    if facts.quantization is not None and facts.quantization.scheme is Scheme.GGUF:
+        yield "GGUF weights are read by a plug-in only (vllm-gguf-plugin); use the safetensors checkpoint"
+    own = facts.max_position
+    if own and request.max_model_len and request.max_model_len > own:
+        yield f"max_model_len {request.max_model_len} is longer than the {own} positions of the model"
+    if request.max_model_len == -1 and not own:
+        yield "max_model_len -1 takes the model's own length, which its config does not state"
+    if request.pp > 1 and (facts.pooling or facts.model_type in _NO_PIPELINE):
+        yield "pipeline parallelism is not supported for this model"
+    if request.pp > max(facts.layers, 1):
+        yield f"{request.pp} pipeline stages for {facts.layers} layers"
+    if request.sharers > 1 and found.utilization * request.sharers > 1.0:
+        yield f"{request.sharers} engines x utilization {found.utilization:g} = {found.utilization * request.sharers:g} of one card"
+    yield from _context_parallel(facts, request)
+    yield from _draft(found, facts, request)
+
+
+def _context_parallel(facts: ModelFacts, request: SizingRequest) -> Iterator[str]:
+    """Only ranks that would hold the same KV heads can share out a context (``config/model.py::verify_with_parallel_config``)."""
+    size, tp, heads = request.dcp, request.tp, facts.kv_heads
+    if size == 1:
+        return
+    if tp % size:
+        yield f"tensor parallel size {tp} is not divisible by decode context parallel size {size}"
+    elif "mla" in facts.mixers or not heads:
+        return
+    elif tp <= heads:
+        yield f"decode context parallelism needs a tensor parallel size above the {heads} KV heads, not {tp}"
+    elif size > tp // heads:
+        yield f"decode context parallel size {size} is above tensor parallel size {tp} / {heads} KV heads"
+    elif facts.attention_heads // heads % size:
+        yield f"{facts.attention_heads // heads} query heads per KV head are not divisible by decode context parallel size {size}"
+
+
+def _draft(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Iterator[str]:
+    draft = found.draft
+    if draft is None or request.speculative_method != "draft_model" or request.draft_vocabulary_differs:
+        return
+    if draft.vocab_size and facts.vocab_size and draft.vocab_size != facts.vocab_size:
+        yield f"the draft's vocabulary of {draft.vocab_size} is not the model's of {facts.vocab_size}"
