@@ -68,6 +68,9 @@ RULES: tuple[Rule, ...] = (
 WAIVE = "interlock.dev/waive"
 """Annotation ``interlock.dev/waive: "GPU-003: reason; expires 2027-01-01"``; several may follow each other."""
 
+# A policy pack judges thousands of objects one by one; most hold no engine.
+_OF_SETS = tuple(rule for rule in RULES if rule.bundle is not None)
+
 NO_SETTINGS: Settings = MappingProxyType({})
 
 _WAIVER = re.compile(r"([A-Z]+-[0-9]{3}):\s*(.*?)\s*;?\s*(?=[A-Z]+-[0-9]{3}:|\Z)", re.DOTALL)
@@ -86,11 +89,11 @@ def judge(
     ``waivers`` are those of the config; annotations on the objects themselves count too. ``today`` decides about their last day.
     """
     found: dict[tuple[object, ...], Finding] = {}
-    for rule in RULES:
-        level = str(settings.get(f"{rule.code}.severity", ""))
+    for rule in RULES if bundle.workloads else _OF_SETS:
+        level = str(settings.get(f"{rule.code}.severity", "")) if settings else ""
         if level == "off":
             continue
-        own = {name: settings.get(f"{rule.code}.{name}", value) for name, value in rule.settings.items()}
+        own = {name: settings.get(f"{rule.code}.{name}", value) for name, value in rule.settings.items()} if settings else rule.settings
         for finding in rule.judge(bundle, own):
             leveled = _level(finding, rule, level)
             found.setdefault((leveled.code, leveled.subject, leveled.path, leveled.value, leveled.summary), leveled)

@@ -71,20 +71,26 @@ def shared_memory_limit(workload: Workload, bundle: Bundle, settings: Settings) 
 
 
 def weights_pass_through(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """MEM-012: the container's memory limit is not far below the weights that pass through it."""
+    """MEM-012: the container's memory limit is not far below the weights that pass through it.
+
+    Page cache can be reclaimed, so large weights need no limit of their own size: the processes and some gigabytes to read through suffice.
+    """
     size = weights(workload)
     if size is None or workload.vendor.value == "cpu":
         return
     pods = sum(pod_count(pod).value or 1 for pod in workload.pods if any(counted(c) for c in pod.containers)) or 1
     for _, container in engine_containers(workload):
         limit = container.limits.get("memory", Fact()).map(bytes_of)
-        share = size.likely / pods
-        if not limit.known or limit.get() >= float(settings["tight"]) * share:
+        share, processes = size.likely / pods, (4 + 2 * (_ranks_here(workload, container) or 1)) * GIB
+        far = min(float(settings["far"]) * share, processes + min(share, 8 * GIB))
+        tight = min(float(settings["tight"]) * share, processes + min(share, 16 * GIB))
+        if not limit.known or limit.get() >= tight:
             continue
-        far = limit.get() < float(settings["far"]) * share
-        level = Severity.ERROR if far else Severity.WARNING
+        level = Severity.ERROR if limit.get() < far else Severity.WARNING
         text = f"the container may use {gib(limit.get())}, but {gib(share)} of weights pass through it ({size.origin})"
-        remedy = f"raise the memory limit to {gib(share * 1.2 + 8 * GIB)} (weights + 20 % + 8 GiB for the processes)"
+        remedy = (
+            f"raise the memory limit to {gib(processes + min(share, 16 * GIB))} (the processes, and memory to read the weights through)"
+        )
         yield Hit(limit.path, text, remedy, gib(limit.get()), severity=level)
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from interlock.infra.facts import Bundle, Engine, Fact, Origin, Route, Workload, known
 from interlock.infra.recognise import Document, recognise
+from interlock.infra.values import GIB
 from tools.cases.cluster import POOL, pool, ray_facts, ray_pods
+from tools.cases.manifest import world
 from tools.cases.model import model_engine
 from tools.cases.objects import documents, lengths
 from tools.cases.values import duration, first, mapping, number
@@ -32,10 +34,12 @@ def weighed(case: Mapping[str, Any]) -> Mapping[str, Any]:
     """Words about size put into bytes: ``smaller than the checkpoint``, ``below load peak``."""
     k8s, model = dict(mapping(case.get("k8s"))), mapping(case.get("model"))
     whole = _weights(model)
-    for name, part in (("memory_limit", 0.5), ("model_cache_size", 0.4)):
+    # A load's peak: the processes of all ranks and what the weights are read through.
+    peak = (4 + 2 * world(case) + 10) * GIB
+    for name, size in (("memory_limit", peak), ("model_cache_size", (whole or 0) * 0.4)):
         text = str(k8s.get(name) or "")
         if whole and ("below" in text or "smaller" in text or "less than" in text):
-            k8s[name] = int(whole * part)
+            k8s[name] = int(size)
     return {**case, "k8s": k8s} if k8s else case
 
 
