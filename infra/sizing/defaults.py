@@ -198,7 +198,7 @@ def resolve(request: SizingRequest) -> Resolved:
     card = gpu(request.gpu) if request.gpu else None
     memory = _memory(request, card)
     version = (parse_version(request.vllm_version) if request.vllm_version else None) or newest()
-    own = facts.max_position if facts else 0
+    own = facts.default_length if facts else 0
     length = own if request.max_model_len in (None, -1) else request.max_model_len or 0
     v0 = version < (0, 8, 0) if request.v0_engine is None else request.v0_engine
     sequences, tokens = _v0_batches(request, version, length) if v0 else _batches(request, version, memory, card, length)

@@ -122,6 +122,14 @@ class ModelFacts:
         return own
 
     @cached_property
+    def default_length(self) -> int:
+        """The length that is taken when none is stated: the config's, or with longrope the one before scaling."""
+        scaling = mapping(self.text, "rope_scaling") or mapping(self.text, "rope_parameters")
+        if text(scaling, "rope_type", "type") == "longrope":
+            return integer(self.text, "original_max_position_embeddings") or self.max_position
+        return self.max_position
+
+    @cached_property
     def dtype_bytes(self) -> int:
         """Bytes of one number in the checkpoint's own dtype; float32 checkpoints are loaded as 16 bit, as vLLM does."""
         declared = text(self.text, "torch_dtype", "dtype") or text(self.config, "torch_dtype", "dtype")

@@ -73,10 +73,10 @@ class Ledger:
             self.add(rows)
 
     def cache_scales(self, *, latent: bool = False) -> None:
-        """Scales of query, key, value and probabilities, one number each."""
+        """Scales of query, key, value and probabilities, one number each; compressed-tensors: three in float32 with zero points."""
         kind = self.quantization.cache_scales if self.quantization else ""
         if kind == "all" or (kind and not latent):
-            self.bytes += 4 * self.width * self.scale
+            self.bytes += (3 * (4 + self.width) if kind == "zeros" else 4 * self.width) * self.scale
 
     def column(self, module: str, inputs: int, outputs: Sequence[int] | int, *, bias: bool = False) -> None:
         """A column-parallel layer of the whole model's sizes: its rows are divided over TP."""

@@ -56,7 +56,7 @@ class Quantization:
     kv_cache_fp8: bool = False
     """The checkpoint asks for an fp8 KV cache, which ``--kv-cache-dtype auto`` follows."""
     cache_scales: str = ""
-    """Layers that carry four scalars for scales of the KV cache: '' none, 'attention', 'all' (latent attention too)."""
+    """Layers that carry scales of the KV cache: '' none, 'attention' or 'zeros' (with zero points), 'all' (latent attention too)."""
 
     def covers(self, module: str) -> bool:
         """Whether a module such as ``model.layers.3.mlp.experts`` is quantized."""
@@ -224,7 +224,7 @@ def from_config(config: Config) -> Quantization | None:
 def _cache_scales(method: str, beside: Config) -> str:
     """Which layers get scale parameters (vLLM: ``get_quant_method`` of each configuration in ``layers/quantization``)."""
     if method in ("fp8", "compressed-tensors"):
-        return "attention"
+        return "attention" if method == "fp8" else "zeros"
     return "all" if method.startswith("modelopt") or (not method and beside) else ""
 
 
