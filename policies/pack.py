@@ -26,6 +26,11 @@ Level = EnforcementLevel
 LEVELS = {Severity.ERROR: Level.MANDATORY, Severity.WARNING: Level.ADVISORY, Severity.INFO: Level.DISABLED}
 """What a finding does when the pack's config says nothing about its rule."""
 
+RUNS_NOTHING = frozenset(
+    {"ConfigMap", "Secret", "Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "StorageClass"}
+)
+"""Kinds that start nothing: they are judged with the stack alone. Programs have many of them."""
+
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Key = tuple[str, str, str, str]
 
@@ -72,6 +77,8 @@ class Judge:
         if seen is None:
             return
         self._documents[args.urn] = seen
+        if args.resource_type.rpartition(":")[2] in RUNS_NOTHING:
+            return
         for finding in self._at(Level.MANDATORY, self._findings([seen], closed=False)):
             self._reported.add(_key(finding))
             report(finding.text(), args.urn)

@@ -220,6 +220,15 @@ def test_a_type_says_what_the_properties_leave_out_and_other_packages_are_no_obj
     assert "GPU-001" in pack.resource(DEPLOYMENT, "chat", changed(gpus("2")))[0].message
 
 
+def test_what_starts_nothing_is_judged_with_the_stack(make_pack: MakePack) -> None:
+    config_map = "kubernetes:core/v1:ConfigMap"
+    leaking = {"metadata": {"name": "keys", "namespace": "team-a"}, "data": {"HF_TOKEN": "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"}}
+    pack = make_pack()
+    assert pack.resource(config_map, "keys", leaking) == []
+    found = pack.stack([(config_map, "keys", leaking)])
+    assert [each.urn for each in found if "SEC-003" in each.message] == [f"urn:pulumi:dev::foreign::{config_map}::keys"]
+
+
 RELEASE = "kubernetes:helm.sh/v3:Release"
 
 
