@@ -98,4 +98,3 @@ def test_the_real_manager_sets_every_layout_of_one_card_that_we_allow_on_a_simul
     code, made, error = run(program, "apply", {"version": "v1", "mig-configs": rows})
     assert code == 0, error
     assert made == allowed
-

@@ -74,7 +74,7 @@ def configs(draw: st.DrawFn) -> ClusterConfig:
         }
         for index in range(draw(st.integers(1, 2)))
     ]
-    names = [pool["name"] for pool in pools]
+    names = [str(pool["name"]) for pool in pools]
     count = draw(st.integers(0, 3))
     data = {
         "target": {"local": "dev"},
