@@ -143,9 +143,11 @@ class ModelFacts:
     @cached_property
     def tied(self) -> bool:
         """Input and output embedding are one tensor."""
-        default = self.model_type.startswith(("gemma", "cohere", "command"))
-        own = self.text.get("tie_word_embeddings", self.config.get("tie_word_embeddings"))
-        return own if isinstance(own, bool) else default
+        outer, own = self.config.get("tie_word_embeddings"), self.text.get("tie_word_embeddings")
+        if self.outer_type == "mistral3" and outer is None and not self.checkpoint_bytes:
+            return True  # the default of the whole config; the whole's word counts (config/vllm.py::with_hf_config)
+        stated = outer if isinstance(outer, bool) else own
+        return stated if isinstance(stated, bool) else self.model_type.startswith(("gemma", "cohere", "command"))
 
     @cached_property
     def pooling(self) -> bool:
