@@ -32,7 +32,7 @@ class Recorder(mocks.Mocks):
         self.resources.append(Registered(args.typ, args.name, dict(args.inputs), bool(args.custom)))
         return f"{args.name}-id", dict(args.inputs)
 
-    def call(self, args: mocks.MockCallArgs) -> dict[Any, Any]:
+    def call(self, args: mocks.MockCallArgs) -> Any:
         self.calls.append(args.token)
         return {}
 
@@ -49,9 +49,10 @@ def run_program() -> Callable[..., Recorder]:
         asyncio.set_event_loop(asyncio.new_event_loop())
         mocks.set_mocks(recorder, project="interlock", stack=stack, preview=preview)
         exported: dict[str, Any] = {}
-        original, pulumi.export = pulumi.export, exported.__setitem__
+        original = pulumi.export
+        pulumi.export = lambda name, value: exported.update({name: value})
 
-        @pulumi.runtime.test
+        @pulumi.runtime.test  # type: ignore[untyped-decorator]
         def program() -> pulumi.Output[None]:
             body()
             return pulumi.Output.all(**exported).apply(recorder.outputs.update)

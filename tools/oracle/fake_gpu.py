@@ -111,7 +111,7 @@ def _torch() -> None:
         max_threads_per_multi_processor=2048,
         regs_per_multiprocessor=65536,
     )
-    answers = {
+    answers: dict[Any, dict[str, Any]] = {
         torch.cuda: {
             "get_device_properties": properties,
             "get_device_capability": CAPABILITY,

@@ -165,11 +165,11 @@ def _specs(config: Any) -> dict[str, Any]:
     if is_v2(config):
         from vllm.v1.worker.gpu.attn_utils import get_kv_cache_spec
 
-        return get_kv_cache_spec(config)  # type: ignore[no-any-return]
+        return get_kv_cache_spec(config)
     from vllm.v1.worker.gpu_model_runner import GPUModelRunner
 
     runner = types.SimpleNamespace(vllm_config=config, shared_kv_cache_layers={})
-    return GPUModelRunner.get_kv_cache_spec(runner)  # type: ignore[no-any-return]
+    return GPUModelRunner.get_kv_cache_spec(runner)
 
 
 def _layouts(config: Any) -> list[str]:
