@@ -54,7 +54,7 @@ def nvml() -> types.ModuleType:
     module.nvmlDeviceGetCudaComputeCapability = lambda _: CAPABILITY
     module.nvmlDeviceGetMemoryInfo = lambda _: types.SimpleNamespace(total=MEMORY, free=MEMORY, used=0)
     module.nvmlDeviceGetNumaNodeId = lambda _: 0
-    return module  # type: ignore[no-any-return]
+    return module
 
 
 class NvmlFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
