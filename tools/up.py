@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from typing import Any
 
 from tools import build, families, pulumi_env
 from tools.cluster import lifecycle, nodes
@@ -22,6 +23,8 @@ def up(stack: str, name: str, real_node: bool = False) -> None:
     started = time.monotonic()
     if real_node:
         needs.require()
+    # Before anything is built or started, so that a mistake in the stack's file is told at once.
+    wanted = pools(stack)
     bin_folder = build.ensure(families.select([], ["up"]))
     step(started, f"tools ready: {bin_folder}")
     cluster, fresh = lifecycle.up(name, bin_folder)
@@ -31,7 +34,8 @@ def up(stack: str, name: str, real_node: bool = False) -> None:
         node, joined = real.join(cluster, stack)
         step(started, f"real node {node.name} {'joined' if joined else 'is there already'}: {node.units} nvidia.com/gpu")
     else:
-        simulate_pools(cluster, stack, started)
+        count, removed = nodes.apply(cluster, wanted)
+        step(started, f"{count} simulated nodes are ready" + (f", removed {', '.join(removed)}" if removed else ""))
     deploy(stack, environment)
     step(started, f"stack {stack} is deployed")
     if real_node:
@@ -45,14 +49,13 @@ def step(started: float, message: str) -> None:
     say(f"[{time.monotonic() - started:5.1f} s] {message}")
 
 
-def simulate_pools(cluster: Cluster, stack: str, started: float) -> None:
-    """Makes the cluster's simulated nodes those of the stack's pools."""
+def pools(stack: str) -> list[dict[str, Any]]:
+    """The simulated nodes of the stack's pools. Raises ToolError with the message of `interlock` when the stack's file is not right."""
     command = [sys.executable, "-m", "interlock.cli.main", "nodes", "--stack", stack, "--json"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ToolError(done.stderr.strip() or f"`interlock nodes --stack {stack}` ended with {done.returncode}", done.returncode)
-    count, removed = nodes.apply(cluster, nodes.parse(done.stdout, f"`interlock nodes --stack {stack}`"))
-    step(started, f"{count} simulated nodes are ready" + (f", removed {', '.join(removed)}" if removed else ""))
+    return nodes.parse(done.stdout, f"`interlock nodes --stack {stack}`")
 
 
 def deploy(stack: str, environment: dict[str, str]) -> None:

@@ -92,4 +92,5 @@ def test_a_stack_that_does_not_exist_is_refused_in_one_message(own_home: Path) -
     refused = run("--stack", "nowhere")
     assert refused.returncode == 2
     assert "Pulumi.nowhere.yaml" in refused.stderr
+    assert not Cluster("dev").folder.exists()
     assert "Traceback" not in refused.stderr
