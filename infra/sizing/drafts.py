@@ -12,6 +12,8 @@ from interlock.infra.sizing.traits import traits
 from interlock.infra.sizing.weights import rank_weights
 
 _OWN_LAYER = ("mtp", "eagle", "eagle3", "deepseek_mtp")
+# Words that an EAGLE-3 head can say when its config is not at hand.
+_DRAFT_VOCABULARY = 32_000
 _NO_LAYERS = ("ngram", "ngram_gpu", "suffix", "medusa")
 
 
@@ -49,23 +51,46 @@ def draft_bytes(facts: ModelFacts, method: str | None, draft: ModelFacts | None,
     """Weights of the draft on one rank. Embedding and head are shared with the target where the method shares them."""
     if not method or method in _NO_LAYERS:
         return 0
+    if method in ("eagle", "eagle3"):
+        return _eagle_bytes(facts, draft if draft is not None and draft.hidden_size else None, method, shard, width)
     if draft is not None and draft.complete and method != "mtp":
         return rank_weights(draft, Shard(shard.tp, version=shard.version), width).param_bytes
     if method not in _OWN_LAYER:
         return 0
-    ledger, hidden = Ledger(shard, width, None if method.startswith("eagle") else facts.quantization), facts.hidden_size
+    ledger, hidden = Ledger(shard, width, facts.quantization), facts.hidden_size
     family = traits(facts.model_type, facts.text)
     last = facts.layers - 1
-    for _ in range(mtp_layers(facts) if method.endswith("mtp") else 1):
-        ledger.add(2 * hidden * hidden + (5 if method.endswith("mtp") else 4) * hidden)
+    for _ in range(mtp_layers(facts)):
+        ledger.add(2 * hidden * hidden + 5 * hidden)
         if compressed.is_compressed(facts.text):
             compressed.attention(ledger, facts.text, hidden, facts.attention_heads, facts.layers)
         elif is_mla(facts.text):
             blocks.latent_attention(ledger, facts, last)
         else:
             blocks.attention(ledger, facts, family, last)
-        if facts.experts and method.endswith("mtp"):
+        if facts.experts:
             blocks.mixture(ledger, facts, family, last)
         else:
             blocks.mlp(ledger, f"model.layers.{last}.mlp", hidden, facts.intermediate_size, family)
+    return ledger.bytes
+
+
+def _eagle_bytes(facts: ModelFacts, draft: ModelFacts | None, method: str, shard: Shard, width: int) -> int:
+    """A decoder layer that reads hidden states of the target (EAGLE-3: of three layers, beside the token's embedding) and shares its
+    embedding; EAGLE-3 has a small head of its own (vLLM: ``models/llama_eagle.py``, ``llama_eagle3.py``)."""
+    shape = draft or facts
+    third, hidden = method == "eagle3", shape.hidden_size
+    family = traits(shape.model_type, shape.text)
+    ledger = Ledger(shard, width, None)
+    ledger.add((3 if third else 2) * facts.hidden_size * hidden)
+    for index in range(draft.layers if draft else 1):
+        blocks.attention(ledger, shape, family, min(index, shape.layers - 1))
+        blocks.mlp(ledger, "model.layers.0.mlp", hidden, shape.intermediate_size, family)
+        ledger.add((3 if third else 1 if index == 0 else 2) * hidden)
+    if third:
+        rows = shape.attention_heads // shard.tp + 2 * max(1, shape.kv_heads // shard.tp)
+        vocabulary = integer(shape.config, "draft_vocab_size", default=_DRAFT_VOCABULARY)
+        ledger.add(hidden * rows * shape.head_dim + hidden)
+        ledger.vocabulary(vocabulary, hidden)
+        ledger.add(vocabulary, 8)
     return ledger.bytes

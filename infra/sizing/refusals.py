@@ -28,6 +28,9 @@ def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
         yield f"max_model_len {request.max_model_len} is longer than the {own} positions of the model"
     if request.max_model_len == -1 and not own:
         yield "max_model_len -1 takes the model's own length, which its config does not state"
+    tokens = request.max_num_batched_tokens
+    if facts.pooling and tokens and tokens < found.max_model_len:
+        yield f"an encoder takes a prompt at once: max_num_batched_tokens {tokens} is below max_model_len {found.max_model_len}"
     if request.pp > 1 and (facts.pooling or facts.model_type in _NO_PIPELINE):
         yield "pipeline parallelism is not supported for this model"
     if request.pp > max(facts.layers, 1):

@@ -46,6 +46,7 @@ def answer(config: dict[str, Any], **arguments: Any) -> dict[str, Any]:
         (ENCODER, {"pp": 2}, "pipeline parallelism"),
         (MAMBA, {"pp": 2}, "pipeline parallelism"),
         (MAMBA, {"max_model_len": -1}, "its config does not state"),
+        (ENCODER, {"max_num_batched_tokens": 2048, "max_model_len": 4096}, "at once"),
         (LLAMA, {"pp": 8}, "8 pipeline stages for 4 layers"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
