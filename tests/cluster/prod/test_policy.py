@@ -102,6 +102,7 @@ def test_a_contradiction_stops_an_up_before_the_object_is_made(
     foreign.destroy()
 
 
+@pytest.mark.parametrize("foreign", ["foreign-python"], indirect=True)
 def test_an_advisory_rule_warns_and_lets_pass(foreign: PulumiProject, repository: Repository, tmp_path: Path) -> None:
     given = config_file(tmp_path, {"rules": {"GPU-001": "advisory"}})
     outcome = judged(foreign, repository, {"gpuRequest": "2", "gpuLimit": "2"}, "--policy-pack-config", given)
@@ -110,6 +111,7 @@ def test_an_advisory_rule_warns_and_lets_pass(foreign: PulumiProject, repository
     assert "GPU-001 error: " in outcome.text
 
 
+@pytest.mark.parametrize("foreign", ["foreign-python"], indirect=True)
 def test_a_waiver_of_the_config_lets_pass_and_is_shown(foreign: PulumiProject, repository: Repository, tmp_path: Path) -> None:
     given = config_file(tmp_path, {"waivers": [{"code": "GPU-001", "reason": "measured, see ticket 7", "expires": "2099-01-01"}]})
     outcome = judged(foreign, repository, {"gpuRequest": "2", "gpuLimit": "2"}, "--policy-pack-config", given)
@@ -125,6 +127,7 @@ FAULTY: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("config", "word"), FAULTY.values(), ids=FAULTY)
+@pytest.mark.parametrize("foreign", ["foreign-python"], indirect=True)
 def test_a_faulty_config_of_the_pack_is_refused_by_name(
     config: dict[str, Any], word: str, foreign: PulumiProject, repository: Repository, tmp_path: Path
 ) -> None:
