@@ -28,6 +28,8 @@ from tools.cluster.testing import LocalCluster, PulumiProject
 
 ROOT = Path(__file__).resolve().parents[3]
 GATEWAYS = "gateways"
+# Room beside the prod stack, which fills its own pools.
+SPARE = {"name": "spare", "gpu": "l4", "nodes": 6, "gpus_per_node": 1, "cpu": "16", "memory": "64Gi"}
 GATEWAY = {
     "apiVersion": "gateway.networking.k8s.io/v1",
     "kind": "Gateway",
@@ -49,6 +51,12 @@ def cluster_config(stack: str) -> dict[str, Any]:
 def prod_config() -> dict[str, Any]:
     """The prod stack's config as it stands in this repository."""
     return cluster_config("prod")
+
+
+@pytest.fixture
+def spare() -> dict[str, Any]:
+    """A pool of six nodes with one L4 each that the prod stack does not use."""
+    return dict(SPARE)
 
 
 @dataclass
@@ -80,7 +88,8 @@ def prod_cluster(toolchain: Path) -> Iterator[LocalCluster]:
         started, _ = lifecycle.up(name, toolchain)
         local = LocalCluster(started, toolchain)
         extensions.install(started, toolchain)
-        local.set_nodes(*simulated_nodes(load(cluster_config("prod")).pools))
+        config = load({**cluster_config("prod"), "pools": [*cluster_config("prod")["pools"], SPARE]})
+        local.set_nodes(*simulated_nodes(config.pools))
         local.kubectl("create", "namespace", GATEWAYS)
         local.apply(GATEWAY, namespace=GATEWAYS)
         yield local

@@ -7,10 +7,10 @@ from tools.cluster.testing import LocalCluster
 
 
 def test_a_destroy_names_the_protected_volumes_and_leaves_only_them(
-    prod_cluster: LocalCluster, make_stack: Any, deployer: Any, prod_config: dict[str, Any]
+    prod_cluster: LocalCluster, make_stack: Any, deployer: Any, prod_config: dict[str, Any], spare: dict[str, Any]
 ) -> None:
     embed = next(each for each in prod_config["servers"] if each["name"] == "embed")
-    small = {**prod_config, "namespace": "destroyed", "servers": [embed]}
+    small = {**prod_config, "namespace": "destroyed", "pools": [spare], "servers": [{**embed, "pool": "spare"}]}
     stack = deployer(make_stack(small, "destroyed"))
     first = stack.project.up()
     assert first.code == 0, first.text

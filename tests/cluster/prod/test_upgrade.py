@@ -34,8 +34,7 @@ InferenceServer("NAME", {"spec": server_bundle(server, server_objects(made, serv
 """
 CONFIG: dict[str, Any] = {
     "scope": "serving",
-    "pools": [{"name": "l4", "gpu": "l4", "nodes": 3, "gpus_per_node": 1, "cpu": "16", "memory": "64Gi"}],
-    "servers": [{"name": "chat", "model": {"id": "Qwen/Qwen2.5-0.5B-Instruct"}, "pool": "l4", "engine": {"max_model_len": 4096}}],
+    "servers": [{"name": "chat", "model": {"id": "Qwen/Qwen2.5-0.5B-Instruct"}, "pool": "spare", "engine": {"max_model_len": 4096}}],
 }
 
 
@@ -49,8 +48,8 @@ def replaced(outcome: Any) -> list[str]:
     return [step for step, operation in outcome.steps.items() if operation not in ("same", "update")]
 
 
-def test_a_renamed_component_with_an_alias_replaces_nothing(make_stack: Any, prod_cluster: LocalCluster) -> None:
-    stack = make_stack({**CONFIG, "namespace": "renamed"}, "renamed")
+def test_a_renamed_component_with_an_alias_replaces_nothing(make_stack: Any, spare: dict[str, Any], prod_cluster: LocalCluster) -> None:
+    stack = make_stack({**CONFIG, "pools": [spare], "namespace": "renamed"}, "renamed")
     main = stack.project.folder / "__main__.py"
     main.write_text(PROGRAM.replace("NAME", "first").replace("ALIASES", ""), "utf-8")
     assert stack.project.up().code == 0
@@ -74,10 +73,10 @@ def previous_commit(folder: Path) -> Path:
 
 
 def test_an_upgrade_from_the_previous_commit_replaces_nothing_that_serves(
-    make_stack: Any, prod_cluster: LocalCluster, tmp_path: Path
+    make_stack: Any, spare: dict[str, Any], prod_cluster: LocalCluster, tmp_path: Path
 ) -> None:
     old = previous_commit(tmp_path / "old")
-    stack = make_stack({**CONFIG, "namespace": "upgraded"}, "upgraded")
+    stack = make_stack({**CONFIG, "pools": [spare], "namespace": "upgraded"}, "upgraded")
     # Ahead of the installed package: the old program runs with the old package.
     stack.project.environment["PYTHONPATH"] = str(old)
     first = stack.project.up()
