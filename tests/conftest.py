@@ -1,8 +1,26 @@
-"""Says at the end of a run how long each tier took."""
+"""How the workers of pytest-xdist share the tests, and how long each tier took."""
 
 from collections import defaultdict
 from pathlib import PurePosixPath
 from typing import Any
+
+import pytest
+
+SHARED = ("cluster", "engine", "gpu")
+"""Tiers whose tests share something that a machine has once (a control plane, a node, a card): one worker runs them in turn."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A whole tier of ``SHARED`` goes to one worker, any other test goes with its file; the largest first."""
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    class ByTier(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            path = PurePosixPath(nodeid.partition("::")[0])
+            return path.parts[1] if len(path.parts) > 1 and path.parts[1] in SHARED else str(path)
+
+    return ByTier(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

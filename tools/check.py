@@ -2,8 +2,8 @@
 
 usage: python -m tools.check [--fast | --lint] [PYTEST ARGUMENTS]
 
-A step that fails does not stop those after it: one run says everything that is wrong. Tests that share the local control plane carry
-the same ``xdist_group``, so that one worker of pytest-xdist runs them in turn while the other works on the rest.
+A step that fails does not stop those after it: one run says everything that is wrong. Tests that share the local control plane run
+in turn on one of the two workers, while the other works on the rest (tests/conftest.py).
 """
 
 import subprocess
@@ -58,7 +58,7 @@ def lint() -> list[str]:
 def tests(fast: bool, arguments: list[str]) -> list[str]:
     """Runs pytest on two workers; an empty selection is no failure."""
     ignored = [f"--ignore=tests/{tier}" for tier in NEEDS_TOOLS] if fast else []
-    code = subprocess.run([*PYTHON, "pytest", "-n", "2", "--dist", "loadgroup", *ignored, *arguments], cwd=ROOT, check=False).returncode
+    code = subprocess.run([*PYTHON, "pytest", "-n", "2", *ignored, *arguments], cwd=ROOT, check=False).returncode
     return [] if code in (0, NO_TESTS_COLLECTED) else ["tests"]
 
 
