@@ -7,6 +7,8 @@ from interlock.infra.sizing.quantization import Scheme
 from interlock.infra.sizing.reading import integer, round_up, sequence, text, truth
 from interlock.infra.sizing.traits import Traits
 
+_SHARED_KV_DROPPED = (0, 30, 0)
+
 
 def attention(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> None:
     """Multi-head or grouped-query attention. KV heads are repeated when there are fewer than ranks."""
@@ -24,7 +26,8 @@ def attention(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> 
     local, local_kv = heads // tp, max(1, kv_heads // tp)
     gated = truth(config, "attn_output_gate", default=facts.model_type == "qwen3_next")
     query = local * width * (2 if gated else 1)
-    shares = index >= facts.layers - integer(config, "num_kv_shared_layers")
+    # Layers that read another layer's cache had key and value weights of their own, unused, before 0.30.
+    shares = index >= facts.layers - integer(config, "num_kv_shared_layers") and ledger.shard.version >= _SHARED_KV_DROPPED
     parts = [query] if shares else [query, local_kv * width, local_kv * value]
     ledger.linear(f"{module}.qkv_proj", facts.hidden_size, parts, bias=traits.qkv_bias)
     ledger.linear(f"{module}.o_proj", local * value, facts.hidden_size, bias=traits.o_bias)
@@ -138,10 +141,10 @@ def mixture(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> No
 
 
 def _padded_width(facts: ModelFacts, ledger: Ledger) -> int:
-    """Kimi Linear pads each rank's slice of an expert to 256 (0.33: ``models/kimi_k3/nvidia/model.py``)."""
+    """Kimi Linear pads each rank's slice of an expert to 256 (vLLM: ``models/kimi_k3``, before 0.27 not)."""
     width, tp = facts.expert_size, ledger.shard.tp
     narrow = facts.model_type == "kimi_linear" and tp > 1 and ledger.shard.expert_ranks == 1 and width // tp < 256
-    return 256 * tp if narrow and ledger.shard.version >= (0, 33, 0) else width
+    return 256 * tp if narrow and ledger.shard.version >= (0, 27, 0) else width
 
 
 def _routed(ledger: Ledger, facts: ModelFacts, traits: Traits, module: str) -> None:

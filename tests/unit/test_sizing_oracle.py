@@ -23,8 +23,8 @@ NEEDED = re.compile(r"\(([\d.]+) GiB KV cache is needed(?:.*?length is (\d+))?",
 GPU = "H200"
 # What a draft does not share with its target, besides its layers.
 OWN_PARTS = {"eagle3": ("lm_head",), "draft_model": ("embed_tokens", "lm_head")}
-# The oracle has no tokenizers: there an encoder is as long as its table of positions, two more than its tokenizer allows.
-WITHOUT_TOKENIZER = "max_model_len (8194)"
+# Refusals for what the oracle's folders lack: without a tokenizer an encoder is as long as its table of positions (two more).
+FILES_MISSING = ("max_model_len (8194)", "Can't load image processor")
 
 
 @cache
@@ -70,7 +70,7 @@ def differences(line: Mapping[str, Any]) -> Iterator[str]:
 def compared(line: Mapping[str, Any], case: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """(what, the planner's, the oracle's) of a line."""
     answer = answer_of(case)
-    if WITHOUT_TOKENIZER in line.get("error", ""):
+    if any(words in line.get("error", "") for words in FILES_MISSING):
         return
     if line["kind"] == "refused":
         yield "verdict", answer["verdict"], "does_not_fit"
