@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from math import gcd
 
 from interlock.infra.sizing.reading import Config, ceil_div, integer, mapping, sequence, text
 
@@ -26,6 +27,9 @@ class Scheme(StrEnum):
     BNB8 = "bitsandbytes 8 bit"
     GGUF = "gguf"
     UNKNOWN = "unknown"
+
+
+_SMALLEST_BLOCK = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +104,24 @@ class Quantization:
             case _:
                 return rows * inputs * width
 
+    def refined_block(self, hidden: int, inter: int) -> int:
+        """The smaller block, of at least 32, that experts of this width get when their own does not divide it; else 0
+        (vLLM: ``fused_moe/oracle/fp8.py::refine_fp8_moe_block_shape``)."""
+        if inter % self.group == 0 and inter % self.block_columns == 0:
+            return 0
+        found = gcd(self.group, self.block_columns, inter, hidden)
+        return found if found >= _SMALLEST_BLOCK else 0
+
     def expert_bytes(self, experts: int, hidden: int, inter: int, width: int, gated: bool) -> int:
         """Bytes of a bank of experts on one rank: w13 (gate and up) and w2 (down). ``inter``: this rank's width."""
         ups = 2 if gated else 1
         elements = experts * (ups + 1) * hidden * inter
         match self.expert_scheme or self.scheme:
             case Scheme.FP8_BLOCK:
-                up = ups * ceil_div(inter, self.group) * ceil_div(hidden, self.block_columns)
-                down = ceil_div(hidden, self.group) * ceil_div(inter, self.block_columns)
+                refined = self.refined_block(hidden, inter)
+                tall, wide = (refined, refined) if refined else (self.group, self.block_columns)
+                up = ups * ceil_div(inter, tall) * ceil_div(hidden, wide)
+                down = ceil_div(hidden, tall) * ceil_div(inter, wide)
                 return elements + self.scale_bytes * experts * (up + down)
             case Scheme.FP8_TENSOR:
                 return elements + 4 * experts * (ups + 1) * (2 if self.static else 1)

@@ -16,7 +16,7 @@ def refusals(found: Resolved) -> tuple[str, ...]:
     """Every reason for which the engine ends before loading; empty when there is none."""
     if found.facts is None:
         return ()
-    problem = tp_problem(found.facts, found.request.tp, found.version)
+    problem = tp_problem(found.facts, found.request.tp, found.version, expert_parallel=found.request.expert_parallel)
     return ((problem,) if problem else ()) + tuple(_problems(found, found.facts, found.request))
 
 

@@ -6,17 +6,17 @@ from interlock.infra.sizing.reading import integer, round_up
 
 # (scheme -> multiple of what): the width of each rank must be a whole number of scale groups or blocks.
 _ALIGNED = (Scheme.FP8_BLOCK, Scheme.AWQ, Scheme.GPTQ, Scheme.INT4_PACKED)
-# vLLM starts fp8 experts whose width per rank is no multiple of the block since 0.33 (refused in 0.26 and 0.29).
-_EXPERT_BLOCKS_FREE_SINCE = (0, 33, 0)
+# Since then scales of fp8 experts are refined to a smaller block, of at least 32, that divides the width per rank.
+_BLOCKS_REFINED_SINCE = (0, 29, 0)
 
 
-def tp_problem(facts: ModelFacts, tp: int, version: tuple[int, int, int] = (0, 33, 0)) -> str | None:
-    """Why vLLM refuses this size, or None when it accepts it."""
+def tp_problem(facts: ModelFacts, tp: int, version: tuple[int, int, int] = (0, 33, 0), *, expert_parallel: bool = False) -> str | None:
+    """Why vLLM refuses this size, or None when it accepts it. With expert parallelism the experts are not cut."""
     if tp < 1:
         return f"tensor parallel size {tp} is below 1"
     if tp == 1:
         return None
-    return _heads(facts, tp) or _vocabulary(facts, tp) or _alignment(facts, tp, version)
+    return _heads(facts, tp) or _vocabulary(facts, tp) or _alignment(facts, tp, version, expert_parallel)
 
 
 def _heads(facts: ModelFacts, tp: int) -> str | None:
@@ -35,10 +35,10 @@ def _vocabulary(facts: ModelFacts, tp: int) -> str | None:
     return None
 
 
-def _alignment(facts: ModelFacts, tp: int, version: tuple[int, int, int]) -> str | None:
+def _alignment(facts: ModelFacts, tp: int, version: tuple[int, int, int], expert_parallel: bool) -> str | None:
     found = facts.quantization
     widths = {"MLP": 0 if facts.experts and not integer(facts.text, "first_k_dense_replace") else facts.intermediate_size}
-    if facts.experts:
+    if facts.experts and not expert_parallel:
         widths["expert"] = facts.expert_size
     for name, width in widths.items():
         if not width:
@@ -51,7 +51,8 @@ def _alignment(facts: ModelFacts, tp: int, version: tuple[int, int, int]) -> str
             or not found.covers("model.layers.0.mlp." + ("experts" if name == "expert" else "up"))
         ):
             continue
-        if found.scheme is Scheme.FP8_BLOCK and name == "expert" and version >= _EXPERT_BLOCKS_FREE_SINCE:
+        refined = found.scheme is Scheme.FP8_BLOCK and name == "expert" and version >= _BLOCKS_REFINED_SINCE
+        if refined and found.refined_block(facts.hidden_size, width // tp):
             continue
         if width // tp % found.group:
             return (
