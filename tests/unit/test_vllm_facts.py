@@ -1,6 +1,9 @@
 """Flags, metrics and variables by version: the cases that articles get wrong, and the honesty about versions that were not read."""
 
-from typing import Literal
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
@@ -13,7 +16,7 @@ from interlock.infra.catalog.vllm_flags import (
     metric_status,
     takes_value,
 )
-from interlock.infra.catalog.vllm_tables import Standing, table, version_key
+from interlock.infra.catalog.vllm_tables import Span, Standing, table, version_key
 
 
 @pytest.mark.parametrize(
@@ -184,6 +187,33 @@ def test_a_replacement_exists_today_and_what_it_replaces_does_not(kind: Literal[
         if replacement.to:
             target = table("flags") if replacement.to.startswith("-") else data
             assert target.at(replacement.to, newest), (name, replacement.to)
+
+
+PARSERS = json.loads((Path(__file__).parents[1] / "data" / "vllm_parser_options.json").read_text("utf-8"))
+
+
+def forms(option: str, facts: Mapping[str, Any]) -> set[str]:
+    """Every option string of one option: itself, its second names, its negations."""
+    found = {option, *facts.get("aliases", ())}
+    if facts["kind"] in ("boolean", "toggle"):
+        found.add(f"--no-{option.removeprefix('--')}")
+    if facts["kind"] == "toggle":
+        found.add(
+            option.replace("--enable-", "--disable-") if option.startswith("--enable-") else option.replace("--disable-", "--enable-")
+        )
+    return found
+
+
+@pytest.mark.parametrize("version", PARSERS)
+def test_the_table_equals_the_options_of_the_real_parser(version: str) -> None:
+    real = PARSERS[version]
+    every = {*real["with_value"], *real["without"]}
+    spans = {name: span for name in table("flags").spans if isinstance(span := table("flags").at(name, version), Span)}
+    rewritten = {"-O"}  # the parser turns it into another option before argparse sees it
+    assert {form for name, span in spans.items() for form in forms(name, span.facts)} - rewritten == every
+    assert [o for o in every if not flag_status(o, version).exists] == []
+    assert [o for o in real["with_value"] if takes_value(o, version) is not True] == []
+    assert [o for o in real["without"] if takes_value(o, version) is not False] == []
 
 
 def test_versions_sort_as_releases_do() -> None:
