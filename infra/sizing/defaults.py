@@ -7,13 +7,13 @@ from functools import lru_cache
 from interlock.infra.catalog.gpus import Gpu, gpu
 from interlock.infra.catalog.models import find
 from interlock.infra.catalog.vllm_defaults import Version, batch_defaults, newest, parse_version, switch, v2_architectures
-from interlock.infra.sizing import quantization as quant
 from interlock.infra.sizing.facts import ModelFacts, from_config
 from interlock.infra.sizing.kv_specs import Settings
 from interlock.infra.sizing.ledger import Shard
 from interlock.infra.sizing.lookup import model_facts
 from interlock.infra.sizing.request import Entry, SizingRequest
 from interlock.infra.sizing.result import Estimate
+from interlock.infra.sizing.stated import in_words
 
 _WIDTHS = {"float32": 4, "float": 4, "float16": 2, "half": 2, "bfloat16": 2}
 # Bytes of a cached number, and of scales per token and head, by --kv-cache-dtype (vLLM: v1/kv_cache_interface.py).
@@ -89,7 +89,7 @@ def _facts(request: SizingRequest) -> ModelFacts | None:
 def _requantized(facts: ModelFacts, request: SizingRequest) -> ModelFacts:
     """``--quantization fp8`` on a 16-bit model quantizes while loading."""
     if request.quantization and facts.quantization is None:
-        found = quant.stated(request.quantization)
+        found = in_words(request.quantization)
         return facts.with_quantization(found) if found else facts
     return facts
 

@@ -11,6 +11,7 @@ from interlock.infra.sizing.kv_layers import caches, head_dim_of, is_mla, kv_hea
 from interlock.infra.sizing.layers import Cache, KvLayer
 from interlock.infra.sizing.quantization import Quantization, Scheme
 from interlock.infra.sizing.reading import Config, integer, mapping, text, text_of, truth
+from interlock.infra.sizing.stated import in_words
 
 # Architectures that answer with vectors or scores, and hold no KV cache when they are encoders.
 _ENCODERS = ("bert", "roberta", "xlm-roberta", "modernbert", "nomic_bert", "distilbert", "electra", "gte", "jina")
@@ -251,7 +252,7 @@ def from_config(
     """Facts from a config.json. ``quantization``: what was asked or stated, when the config has none of its own."""
     declared = quant.from_config(config)
     if declared is None and quantization:
-        declared = quant.stated(quantization)
+        declared = in_words(quantization)
     return ModelFacts(name, config, declared, checkpoint_bytes, source=source or "config.json")
 
 

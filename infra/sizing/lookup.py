@@ -6,8 +6,8 @@ from typing import Any
 
 from interlock.infra.catalog.models import find
 from interlock.infra.sizing import facts as facts_module
-from interlock.infra.sizing import quantization as quant
 from interlock.infra.sizing.facts import ModelFacts
+from interlock.infra.sizing.stated import in_words
 
 # Words that say less about the storage than the name of the repository does.
 _VAGUE = ("fp8", "awq", "gptq", "nvfp4", "int4")
@@ -20,7 +20,7 @@ def _named(name: str, stated: str | None) -> ModelFacts | None:
         return None
     base = facts_module.from_config(found.config, name, source=found.source)
     words = stated if stated and (not found.quantization or stated.lower() not in _VAGUE) else found.quantization
-    told = quant.stated(words) if words else None
+    told = in_words(words) if words else None
     if told and (base.quantization is None or found.quantization or told.bits != base.quantization.bits):
         base = base.with_quantization(told)
     return ModelFacts(name, base.config, base.quantization, found.checkpoint_bytes, source=found.source)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from interlock.infra.sizing.compressed import is_compressed
 from interlock.infra.sizing.defaults import Resolved
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.quantization import Scheme
@@ -10,6 +11,7 @@ from interlock.infra.sizing.tensor_parallel import tp_problem
 
 # Families whose models in vLLM do not implement SupportsPP (encoders apart).
 _NO_PIPELINE = ("mamba2", "zamba2")
+_COMPRESSED_16_BIT_SINCE = (0, 30, 0)
 
 
 def refusals(found: Resolved) -> tuple[str, ...]:
@@ -37,6 +39,9 @@ def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
         yield f"{request.pp} pipeline stages for {facts.layers} layers"
     if request.sharers > 1 and found.utilization * request.sharers > 1.0:
         yield f"{request.sharers} engines x utilization {found.utilization:g} = {found.utilization * request.sharers:g} of one card"
+    stated = (request.kv_cache_dtype or "").lower()
+    if is_compressed(facts.text) and stated and not stated.startswith("fp8") and found.version < _COMPRESSED_16_BIT_SINCE:
+        yield f"before 0.30 the compressed cache of {facts.model_type} is fp8 only, not {stated}: set --kv-cache-dtype fp8"
     yield from _context_parallel(facts, request)
     yield from _draft(found, facts, request)
 

@@ -6,7 +6,8 @@ from interlock.infra.sizing import ModelFacts, model_facts
 from interlock.infra.sizing.facts import from_config, from_fields
 from interlock.infra.sizing.layers import Cache
 from interlock.infra.sizing.ledger import Shard
-from interlock.infra.sizing.quantization import Scheme, stated
+from interlock.infra.sizing.quantization import Scheme
+from interlock.infra.sizing.stated import in_words
 from interlock.infra.sizing.weights import rank_weights, stage_layers
 
 
@@ -123,13 +124,13 @@ def test_valid_sizes_of_a_model_with_28_heads() -> None:
     ],
 )
 def test_quantization_in_words_is_understood(words: str, scheme: Scheme) -> None:
-    found = stated(words)
+    found = in_words(words)
     assert found is not None
     assert found.scheme is scheme
 
 
 def test_bf16_in_words_is_no_quantization() -> None:
-    assert stated("bfloat16") is None
+    assert in_words("bfloat16") is None
 
 
 @pytest.mark.parametrize(
