@@ -19,19 +19,31 @@ from interlock.infra.config import load
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
 from tools import build, families
-from tools.bench.prod import FLAT
 from tools.bench.projects import median, project, table
 from tools.cluster import lifecycle
 from tools.cluster.testing import LocalCluster
 from tools.common import ROOT, run_main, say
 
 PLAN_GOAL_SECONDS = 2.0
+FLAT = """
+import json
+from pathlib import Path
+
+import pulumi
+import pulumi_kubernetes as k8s
+
+on = pulumi.ResourceOptions(provider=k8s.Provider("cluster", kubeconfig=Path("kubeconfig").read_text(), context="CONTEXT"))
+for index, each in enumerate(json.loads(Path("objects.json").read_text())):
+    kind = each.pop("kind")
+    group = k8s.apps.v1 if each.pop("apiVersion") == "apps/v1" else k8s.core.v1
+    getattr(group, kind)(f"object-{index}", opts=on, **each)
+"""
 
 
 def of_size(config: dict[str, Any], servers: int) -> dict[str, Any]:
-    """The dev stack's config with ``servers`` copies of its server, and a node for each."""
+    """The dev stack's config with ``servers`` copies of its server, and two nodes for each: one is for the new pod of a rollout."""
     made = copy.deepcopy(config)
-    made["pools"][0]["nodes"] = servers
+    made["pools"][0]["nodes"] = 2 * servers
     made["servers"] = [made["servers"][0] | {"name": f"chat-{number}"} for number in range(servers)]
     return made
 
