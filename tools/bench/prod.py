@@ -37,11 +37,11 @@ from pathlib import Path
 
 import pulumi
 from pulumi_kubernetes import Provider
-from pulumi_kubernetes.apiextensions import CustomResource
 
 on = pulumi.ResourceOptions(provider=Provider("cluster", kubeconfig=Path("kubeconfig").read_text(), context="CONTEXT"))
 for index, each in enumerate(json.loads(Path("objects.json").read_text())):
-    CustomResource(f"object-{index}", opts=on, api_version=each.pop("apiVersion"), **each)
+    version = each["apiVersion"]
+    pulumi.CustomResource(f"kubernetes:{version if '/' in version else 'core/' + version}:{each['kind']}", f"object-{index}", each, on)
 """
 # The prod program without an engine: registrations are answered at once.
 ALONE = """
