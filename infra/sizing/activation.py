@@ -1,6 +1,7 @@
 """Peak memory of the profile run: the forward pass of a full batch, or the sampler, or the image encoder, whichever is largest."""
 
 from interlock.infra.catalog.vllm_defaults import switch
+from interlock.infra.sizing.compressed import is_compressed
 from interlock.infra.sizing.defaults import Resolved
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.reading import integer
@@ -19,6 +20,8 @@ _ENCODER_GIB = (0.6, 1.6, 2.4)
 
 # Elements a chunked scan keeps per value (projections, convolution, gates in float32, chunk states).
 _SCAN_COPIES = 16
+# Bytes per token and element of all residual streams of DeepSeek-V4 (four logs: 24, 25, 37 and 42).
+_STREAM_BYTES = (22, 30, 44)
 # Tokens of all data-parallel engines meet in the experts, in chunks of at most so many (VLLM_FUSED_MOE_CHUNK_SIZE).
 _EXPERT_CHUNK = 32_768
 
@@ -39,6 +42,9 @@ def forward_bytes_per_token(facts: ModelFacts, tp: int) -> tuple[float, float, f
             dense = 0.0
     mixer = _mixer_elements(facts, tp)
     likely = 2 * (max(dense, routed, mixer) + copies * hidden)
+    if is_compressed(facts.text):
+        low, middle, high = (size * integer(facts.text, "hc_mult", default=1) * hidden for size in _STREAM_BYTES)
+        return low, max(middle, likely), high + likely
     return 0.75 * likely, likely, 2 * (max(dense, routed, mixer) * 1.15 + (copies + 2) * hidden)
 
 

@@ -47,6 +47,11 @@ def _one_layer(facts: ModelFacts, last: int) -> tuple[KvLayer, ...]:
     return (KvLayer(Cache.FULL, kv_heads_of(config), width, integer(config, "v_head_dim") or width, layer=last),)
 
 
+def unknown_draft(method: str | None, draft: ModelFacts | None) -> bool:
+    """A draft of its own whose config is not at hand: its weights are not known."""
+    return bool(method) and method not in (*_NO_LAYERS, *_OWN_LAYER) and (draft is None or not draft.complete)
+
+
 def draft_bytes(facts: ModelFacts, method: str | None, draft: ModelFacts | None, shard: Shard, width: int) -> int:
     """Weights of the draft on one rank. Embedding and head are shared with the target where the method shares them."""
     if not method or method in _NO_LAYERS:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from interlock.infra.sizing.defaults import Resolved
-from interlock.infra.sizing.drafts import draft_bytes
+from interlock.infra.sizing.drafts import draft_bytes, unknown_draft
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.ledger import Shard
 from interlock.infra.sizing.quantization import Scheme
@@ -43,6 +43,8 @@ _SPREAD: Mapping[Scheme | None, tuple[float, float]] = {
     Scheme.BNB4: (0.05, 0.15),
     Scheme.BNB8: (0.05, 0.1),
 }
+# Share of the model's weights for a draft whose config is not at hand, and what it may be more (one log of DSpark: 7.5 %).
+_UNKNOWN_DRAFT = (0.04, 0.08)
 _LLAMA_LIKE = ("llama", "mistral", "mixtral")
 
 
@@ -103,6 +105,8 @@ def loaded(found: Resolved, facts: ModelFacts) -> Loaded:
     draft = draft_bytes(facts, found.request.speculative_method, found.draft, found.shard, found.width)
     adapters = adapters_bytes(found)
     down, up = _spread(facts)
+    if unknown_draft(found.request.speculative_method, found.draft):
+        draft, up = int(_UNKNOWN_DRAFT[0] * base), up + _UNKNOWN_DRAFT[1]
     offload = min(found.request.cpu_offload_gb * GIB, base)
     likely = base + extra + draft + adapters - offload
     parts = [f"{base / GIB:.2f} parameters", f"{extra / GIB:.2f} tables and rounding"]
