@@ -18,7 +18,7 @@ def folder(version: str) -> Path:
 def ensure(version: str) -> Path:
     """The environment's folder, built if it is not there (about 9 GB on disk). Raises ToolError."""
     target = folder(version)
-    with locked(target.with_suffix(".lock"), f"waiting for another build of {target}"):
+    with locked(target.with_name(f"{version}.lock"), f"waiting for another build of {target}"):
         if not (target / "ready").exists():
             say(f"oracle: building the environment of vLLM {version} in {target}")
             shutil.rmtree(target, ignore_errors=True)
