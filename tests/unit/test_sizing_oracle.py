@@ -109,6 +109,8 @@ def tensors(line: Mapping[str, Any], case: Mapping[str, Any]) -> Iterator[tuple[
     version, tp = parse_version(line["vllm"]), line["tp"]
     assert version is not None
     stage = line.get("rank", 0) // tp
+    if found.facts.quantization and set(line["param_bytes_by_dtype"]) == {"bfloat16"}:
+        return  # GPTQ before 0.33 looks in the checkpoint for what is quantized, and the oracle has none
     shard = Shard(tp, line["pp"], stage, found.shard.expert_ranks, version)
     yield f"bytes of stage {stage}", rank_weights(found.facts, shard, found.width).param_bytes, line["param_bytes"]
     if "draft_param_bytes_by_part" in line:
