@@ -10,7 +10,10 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Model:
-    """One model: what it is, where its shapes were read, and how far it is swept (`lengths` short and long, `tp` sizes, `pp` 2 or not)."""
+    """One model, where its shapes were read, and how far it is swept.
+
+    `lengths`: a short and a long context; `tp`: sizes; `pp`: whether 2 is asked; `processor`: a vision model's preprocessor file.
+    """
 
     name: str
     family: str
@@ -19,6 +22,7 @@ class Model:
     tp: tuple[int, ...]
     pp: bool
     arguments: dict[str, Any]
+    processor: dict[str, Any]
     source: str
     completed: tuple[str, ...]
 
@@ -42,6 +46,7 @@ def _model(name: str, row: dict[str, Any]) -> Model:
         tp=tuple(row["tp"]),
         pp=row["pp"],
         arguments=row.get("arguments", {}),
+        processor=row.get("processor", {}),
         source=row["source"],
         completed=tuple(row["completed"]),
     )
@@ -58,3 +63,5 @@ def write_folders(folder: Path) -> None:
         path = folder / model.name
         path.mkdir(parents=True, exist_ok=True)
         (path / "config.json").write_text(json.dumps(model.config), encoding="utf-8")
+        if model.processor:
+            (path / "preprocessor_config.json").write_text(json.dumps(model.processor), encoding="utf-8")

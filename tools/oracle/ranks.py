@@ -81,7 +81,17 @@ def patch() -> None:
 
     ps.GroupCoordinator.__init__ = without_communicators
     ps._node_count = lambda _: 1
+    _no_expert_map_text()
     ps.in_the_same_node_as = lambda *_, **__: [True] * dist.get_world_size()
+
+
+def _no_expert_map_text() -> None:
+    """A log line of some versions reads the (meta) expert map's values."""
+    try:
+        from vllm.model_executor.layers.fused_moe.expert_map_manager import ExpertMapManager
+    except ImportError:
+        return
+    ExpertMapManager.get_compressed_map_string = lambda _: ""
 
 
 def engine_args(folder: Path, fixed: dict[str, Any], arguments: dict[str, Any]) -> EngineArgs:

@@ -111,6 +111,9 @@ class Asker:
             self.emit(**head, ok=False, error_type=type(error).__name__, error=self.clean(error))
 
     def refused(self, head: dict[str, Any], refusal: ranks.Refused) -> None:
+        """A line for a refusal of vLLM's; one that comes from the pretence (a missing file, a value of a meta tensor) is no answer."""
+        if isinstance(refusal.cause, OSError) or "meta tensor" in str(refusal.cause).lower():
+            raise refusal
         frames = [f for f in traceback.extract_tb(refusal.cause.__traceback__) if "vllm" in f.filename]
         at = self.clean(f"{frames[-1].filename}:{frames[-1].lineno} {frames[-1].line}") if frames else None
         kind = type(refusal.cause).__name__
