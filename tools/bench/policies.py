@@ -31,8 +31,10 @@ for index in range(SIZE):
         "args": ["--model=Qwen/Qwen2.5-7B-Instruct", "--tensor-parallel-size=4", "--max-model-len=8192"],
         "resources": {"limits": {"nvidia.com/gpu": "4", "memory": "48Gi"}},
         "startup_probe": {"http_get": {"path": "/health", "port": 8000}, "failure_threshold": 120},
+        "volume_mounts": [{"name": "shm", "mount_path": "/dev/shm"}],
     }
-    pod = {"metadata": {"labels": labels}, "spec": {"containers": [engine], "enable_service_links": False}}
+    shared = {"name": "shm", "empty_dir": {"medium": "Memory", "size_limit": "8Gi"}}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [engine], "volumes": [shared], "enable_service_links": False}}
     spec = {"replicas": 1, "selector": {"match_labels": labels}, "template": pod}
     k8s.apps.v1.Deployment(f"chat-{index}", metadata={"name": f"chat-{index}", "namespace": "default"}, spec=spec)
 """
