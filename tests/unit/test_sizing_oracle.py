@@ -23,9 +23,9 @@ NEEDED = re.compile(r"\(([\d.]+) GiB KV cache is needed(?:.*?length is (\d+))?",
 GPU = "H200"
 # What a draft does not share with its target, besides its layers.
 OWN_PARTS = {"eagle3": ("lm_head",), "draft_model": ("embed_tokens", "lm_head")}
-# Refusals that the oracle's machine makes, not the engine: no image processors, modules that cannot be imported, values read from tensors
-# that hold none, and no tokenizers, without which an encoder is as long as its table of positions (two more).
-OWN_ERRORS = ("OSError", "RuntimeError", "ImportError")
+# What the engine refuses with. Other errors are of the oracle's machine: no image processors, values read from tensors that hold none,
+# another transformers; as are words about missing modules and tokenizers (an encoder is then as long as its table of positions).
+ENGINE_ERRORS = ("ValueError", "ValidationError", "NotImplementedError", "AssertionError")
 OWN_WORDS = ("max_model_len (8194)", "Can't load image processor", "failed to be inspected")
 
 
@@ -72,7 +72,7 @@ def differences(line: Mapping[str, Any]) -> Iterator[str]:
 def compared(line: Mapping[str, Any], case: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """(what, the planner's, the oracle's) of a line."""
     answer = answer_of(case)
-    if line.get("error_type") in OWN_ERRORS or any(words in line.get("error", "") for words in OWN_WORDS):
+    if line.get("error_type", "ValueError") not in ENGINE_ERRORS or any(words in line.get("error", "") for words in OWN_WORDS):
         return
     if line["kind"] == "refused":
         yield "verdict", answer["verdict"], "does_not_fit"
