@@ -7,9 +7,9 @@ from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.manifests.render import render
 from interlock.infra.manifests.waivers import waived_objects
 from interlock.infra.naming import joined
-from interlock.infra.plan.pools import PodDemand, planned_pool
+from interlock.infra.plan.pools import planned_pool
 from interlock.infra.plan.provenance import Provenance
-from interlock.infra.plan.servers import planned_server
+from interlock.infra.plan.servers import planned_server, pod_demand
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.recognise.plan import plan_facts
 from interlock.infra.rules.catalogue import judge
@@ -18,20 +18,21 @@ from interlock.infra.rules.findings import Waiver, apply_waivers
 
 def plan(config: ClusterConfig, stack: str, source: str = "", today: dt.date | None = None) -> ClusterPlan:
     """The plan of ``config`` for ``stack``. ``today`` decides about waivers (None = the system's date). Never raises on a loaded config."""
-    servers = tuple(planned_server(config, index) for index in range(len(config.servers)))
-    demands = {pool.name: [PodDemand(s.name, s.max_replicas, s.gpus) for s in servers if s.pool == pool.name] for pool in config.pools}
+    pools = tuple(planned_pool(pool, [pod_demand(s) for s in config.servers if s.pool == pool.name]) for pool in config.pools)
+    gaps = {pool.name: max(use.units - use.asked for use in pool.use) for pool in pools}
+    servers = tuple(planned_server(config, index, gaps[server.pool]) for index, server in enumerate(config.servers))
     bare = ClusterPlan(
         stack=stack,
         scope=config.scope.value,
         namespace=config.namespace,
         production=config.production,
-        pools=tuple(planned_pool(pool, demands[pool.name]) for pool in config.pools),
+        pools=pools,
         servers=servers,
         priority_classes={each.name: joined(stack, each.name) for each in config.platform.priority_classes},
     )
     objects = render(config, bare)
     facts = plan_facts(bare, objects, source)
-    provenance = Provenance(bare, objects, source)
+    provenance = Provenance(config, bare, objects, source)
     judged = judge(facts, config.rules, today=today)
     waivers = [Waiver.model_validate(waiver.model_dump()) for waiver in config.waivers]
     findings = apply_waivers(map(provenance.translate, judged), waivers, today or dt.date.today())

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.engine.args import EngineArgs
 from interlock.infra.manifests.common import Manifest
 from interlock.infra.naming import label
@@ -77,34 +78,43 @@ def environment_paths(server: PlannedServer, deployment: Manifest) -> dict[str, 
     }
 
 
+# The label that names an object's owner, what the owner is called, and its list in the config; the first that fits counts.
+_OWNERS = (("server", "Server", "servers"), ("store", "Store", "stores"), ("tenant", "Tenant", "tenants"), ("pool", "Pool", "pools"))
+
+
 class Provenance:
     """Translates findings about our own objects into findings about the config."""
 
-    def __init__(self, plan: ClusterPlan, objects: list[Manifest], source: str) -> None:
+    def __init__(self, config: ClusterConfig, plan: ClusterPlan, objects: list[Manifest], source: str) -> None:
         self._source = source
         self._servers = {server.name: server for server in plan.servers}
-        self._tables: dict[tuple[str, str], tuple[str, Mapping[str, str]]] = {}
+        self._places = {each: {item.name: index for index, item in enumerate(getattr(config, each))} for _, _, each in _OWNERS}
+        self._tables: dict[tuple[str, str], tuple[str, str, Mapping[str, str]]] = {}
         for made in objects:
-            owner = made["metadata"]["labels"].get(label("server"))
-            if owner in self._servers:
-                self._tables[made["kind"], made["metadata"]["name"]] = (owner, self._table(made, self._servers[owner]))
+            for key, kind, field in _OWNERS:
+                owner = made["metadata"].get("labels", {}).get(label(key))
+                if owner in self._places[field]:
+                    self._tables[made["kind"], made["metadata"]["name"]] = (kind, owner, self._table(made, field, owner))
+                    break
 
-    @staticmethod
-    def _table(made: Manifest, server: PlannedServer) -> dict[str, str]:
+    def _table(self, made: Manifest, field: str, owner: str) -> dict[str, str]:
+        if field != "servers":
+            return {"": f"{field}[{self._places[field][owner]}]"}
+        server = self._servers[owner]
         paths = config_paths(server, made["kind"])
         return paths | environment_paths(server, made) if made["kind"] == "Deployment" else paths
 
     def translate(self, finding: Finding) -> Finding:
-        """The finding with the config's field and the server's name in place of the object's."""
-        owner, table = self._tables.get((finding.subject.kind, finding.subject.name), ("", {}))
+        """The finding with the config's field and the owner's name in place of the object's."""
+        kind, owner, table = self._tables.get((finding.subject.kind, finding.subject.name), ("", "", {}))
         if not owner:
             return finding.model_copy(update={"subject": finding.subject.model_copy(update={"file": self._source})})
-        subject = Subject(kind="Server", name=owner, namespace=finding.subject.namespace, file=self._source)
+        subject = Subject(kind=kind, name=owner, namespace=finding.subject.namespace, file=self._source)
         return finding.model_copy(update={"subject": subject, "path": self._path(finding.path, table)})
 
     @staticmethod
     def _path(path: str, table: Mapping[str, Any]) -> str:
-        if path.startswith(("servers[", "pools[", "stores[")):
+        if path.startswith(tuple(f"{field}[" for _, _, field in _OWNERS)):
             return path
         prefix = max((key for key in table if path.startswith(key)), key=len)
         return str(table[prefix])

@@ -10,7 +10,7 @@ from interlock.infra.config.scaling import RolloutStrategy
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs, ServeArgs
 from interlock.infra.plan.models import ModelShape, fit, model_shape
-from interlock.infra.plan.pools import resource_name, shares_per_card
+from interlock.infra.plan.pools import PodDemand, resource_name, shares_per_card
 from interlock.infra.plan.shares import fixed_pool, shared_card
 from interlock.infra.plan.stores import model_path, weights_store
 from interlock.infra.plan.times import time_budget
@@ -21,17 +21,23 @@ from interlock.infra.values import GIB, MIB, binary, bytes_of, gib, quantity
 CACHE_DIR = "/var/cache/interlock"
 
 
-def planned_server(config: ClusterConfig, index: int) -> PlannedServer:
-    """``config.servers[index]`` with every number decided."""
+def pod_demand(server: ServerConfig) -> PodDemand:
+    """The pods that the pool must hold for ``server``, autoscaled ones at their most."""
+    most = server.autoscale.max_replicas if server.autoscale else server.replicas
+    return PodDemand(server.name, most, server.gpus or decide_engine(server, {}).gpus)
+
+
+def planned_server(config: ClusterConfig, index: int, gap: int) -> PlannedServer:
+    """``config.servers[index]`` with every number decided. ``gap``: units free on the emptiest node when all servers are placed."""
     server = config.servers[index]
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     image = tracks()[server.image.track.value]
     shape = model_shape(server.model, server.engine.quantization)
     why = {"weights": f"{gib(shape.weight_bytes)} ({shape.source})" if shape.weight_bytes else "not known: give model.weights_gib"}
     engine = sized_engine(server, pool, engine_version(server, image), why)
-    gpus = server.gpus or engine.gpus
-    surge, unavailable, recreate = decide_rollout(server, pool, gpus, why)
-    most = server.autoscale.max_replicas if server.autoscale else server.replicas
+    demand = pod_demand(server)
+    gpus, most = demand.units, demand.count
+    surge, unavailable, recreate = decide_rollout(server, demand, gap, why)
     times = time_budget(server, shape.weight_bytes, 1 if recreate else -(-most // max(1, surge + unavailable)), surge)
     return PlannedServer(
         name=server.name,
@@ -105,14 +111,13 @@ def decide_engine(server: ServerConfig, why: dict[str, str]) -> EngineArgs:
     return engine
 
 
-def decide_rollout(server: ServerConfig, pool: PoolConfig, gpus: int, why: dict[str, str]) -> tuple[int, int, bool]:
-    """(maxSurge, maxUnavailable, recreate): a surge pod only where the pool holds one more."""
-    per_node = pool.gpus_per_node * shares_per_card(pool) // gpus
-    room, most = pool.nodes * per_node, server.autoscale.max_replicas if server.autoscale else server.replicas
+def decide_rollout(server: ServerConfig, demand: PodDemand, gap: int, why: dict[str, str]) -> tuple[int, int, bool]:
+    """(maxSurge, maxUnavailable, recreate): a surge pod only where the pool has room for one more beside all its servers."""
     strategy = server.rollout.strategy
     if strategy is None:
-        strategy = RolloutStrategy.SURGE if room > most else RolloutStrategy.IN_PLACE if most > 1 else RolloutStrategy.RECREATE
-        why["rollout"] = f"{strategy}: the pool holds {room} pods of {gpus} GPUs and {most} are asked for"
+        fits = gap >= demand.units
+        strategy = RolloutStrategy.SURGE if fits else RolloutStrategy.IN_PLACE if demand.count > 1 else RolloutStrategy.RECREATE
+        why["rollout"] = f"{strategy}: with all servers placed a node has at most {gap} GPUs free, and a pod takes {demand.units}"
     else:
         why["rollout"] = f"{strategy}: set in the config"
     return {RolloutStrategy.SURGE: (1, 0, False), RolloutStrategy.IN_PLACE: (0, 1, False), RolloutStrategy.RECREATE: (0, 0, True)}[strategy]

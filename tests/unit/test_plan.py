@@ -125,3 +125,9 @@ def test_a_mirror_stands_before_the_image() -> None:
 def test_an_image_of_the_user_tells_its_version_by_its_tag() -> None:
     assert planned({"image": {"reference": "r/vllm:v0.29.0@sha256:" + "0" * 64}}).servers[0].vllm == "0.29.0"
     assert planned({"image": {"reference": "r/vllm:nightly"}}).servers[0].vllm == ""
+
+
+def test_servers_that_fill_a_pool_together_get_no_surge_pod_although_each_alone_would() -> None:
+    made = planned(*({"gpus": 8} for _ in range(2)))
+    assert [(server.surge, server.recreate) for server in made.servers] == [(0, True), (0, True)]
+    assert errors(made) == {}
