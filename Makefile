@@ -4,7 +4,7 @@ STACK ?=
 NODE ?=
 RUN := uv run --no-sync python -m
 
-.PHONY: golden help up down doctor test fast lint fmt bench diff oracle sync
+.PHONY: golden help up down doctor test fast lint fmt bench diff accuracy oracle sync
 
 help: ## Show these commands
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -35,6 +35,9 @@ bench: sync ## Measure: plan, preview at 10 and 100 servers, control plane start
 
 golden: sync ## Write what is generated and reviewed: rendered stacks, config reference, schemas, findings
 	@$(RUN) tools.golden --write && $(RUN) tools.config_reference && $(RUN) tools.schemas
+
+accuracy: sync ## How wrong the memory planner is, on every public log at hand: docs/accuracy.md
+	@$(RUN) tools.accuracy
 
 oracle: sync ## Ask vLLM's own planning code again (no GPU; 9 GB and some minutes per version): tests/engine/oracle.jsonl
 	@$(RUN) tools.oracle

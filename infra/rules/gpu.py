@@ -1,6 +1,7 @@
 """GPU counts: what a replica's engine uses and what its pods ask for."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from interlock.infra.facts import Bundle, Fact, Workload, known
 from interlock.infra.rules.findings import Severity
@@ -181,13 +182,18 @@ def widths_align(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
     if not size.known or not 2 <= size.get() <= _MOST_RANKS or found is None or workload.vendor.value not in (None, "nvidia", "amd"):
         return
     version = version_of(workload.engine.version)
-    problem = tp_problem(found, size.get(), version or (0, 33, 0))
-    older = None if problem or version else tp_problem(found, size.get(), (0, 0, 0))
+    # Whole experts per rank are not cut; where the switch cannot be read nothing is said about their width.
+    whole_experts = not (
+        workload.engine.flag("enable-expert-parallel").absent or workload.engine.flag("enable-expert-parallel").value == "false"
+    )
+    asks = partial(tp_problem, found, expert_parallel=whole_experts)
+    problem = asks(size.get(), version or (0, 33, 0))
+    older = None if problem or version else asks(size.get(), (0, 0, 0))
     told = problem or older
     guessed = workload.engine.config is None and found.quantization is not None and "quantization_config" not in found.config
     if told is None or " heads " in told or ("share a scale" in told and guessed):
         return
-    ways = [tp for tp in range(1, size.get() + 1) if tp_problem(found, tp, version or (0, 0, 0)) is None]
+    ways = [tp for tp in range(1, size.get() + 1) if asks(tp, version or (0, 0, 0)) is None]
     note = "" if problem else " (refused before 0.33; the version is not stated)"
     level = Severity.ERROR if problem else Severity.WARNING
     remedy = f"use TP {ways[-1]} (possible up to {size.get()}: {', '.join(map(str, ways))})"
