@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-SHARED = ("cluster", "engine", "gpu")
-"""Tiers whose tests share something that a machine has once (a control plane, a node, a card): one worker runs them in turn."""
+SHARED = ("tests/cluster/prod", "tests/cluster", "tests/engine", "tests/gpu")
+"""Folders whose tests share something (a control plane, a node, a card): one worker runs them in turn. The first that fits counts."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """A whole tier of ``SHARED`` goes to one worker, any other test goes with its file; the largest first."""
+    """A whole folder of ``SHARED`` goes to one worker, any other test goes with its file; the largest first."""
     from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
     class ByTier(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            path = PurePosixPath(nodeid.partition("::")[0])
-            return path.parts[1] if len(path.parts) > 1 and path.parts[1] in SHARED else str(path)
+            file = nodeid.partition("::")[0]
+            return next((folder for folder in SHARED if file.startswith(f"{folder}/")), file)
 
     return ByTier(config, log)
 

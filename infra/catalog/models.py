@@ -120,6 +120,21 @@ def _by_plain_name() -> Mapping[str, str]:
 
 
 @cache
+def _known(plain: str) -> str | None:
+    """Catalog id of a plain name, or of what it is called with or without the words of a variant."""
+    variants = (
+        plain,
+        f"{plain}-instruct",
+        plain.removesuffix("-instruct"),
+        plain.removesuffix("-chat"),
+        plain.removesuffix("-it"),
+        f"{plain}-it",
+        plain.removesuffix("-base"),
+        re.sub(r"-(instruct|thinking)?-?\d{4}$", "", plain),
+    )
+    return next((_by_plain_name()[variant] for variant in variants if variant in _by_plain_name()), None)
+
+
 def find(name: str) -> Entry | None:
     """The model a person means: exact id, id without its organisation, base model of a quantized or instruct variant; or None.
 
@@ -130,24 +145,7 @@ def find(name: str) -> Entry | None:
         return exact
     plain, stored = _plain(name), _stored_words(name)
     for _ in range(3):
-        known = _by_plain_name().get(plain)
-        if known is None:
-            known = next(
-                (
-                    _by_plain_name()[v]
-                    for v in (
-                        f"{plain}-instruct",
-                        plain.removesuffix("-instruct"),
-                        plain.removesuffix("-chat"),
-                        plain.removesuffix("-it"),
-                        f"{plain}-it",
-                        plain.removesuffix("-base"),
-                        re.sub(r"-(instruct|thinking)?-?\d{4}$", "", plain),
-                    )
-                    if v in _by_plain_name()
-                ),
-                None,
-            )
+        known = _known(plain)
         if known is not None:
             base = entry(known)
             assert base is not None

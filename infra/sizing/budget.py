@@ -47,11 +47,8 @@ def _size(found: Resolved) -> SizingResult:
     if refused or facts is None:
         return SizingResult(**judge(found, None, refused), unknown=found.unknown, vllm_version=version)
     weights = loaded(found, facts) if facts.complete else None
-    groups = (
-        layout(facts, found.kv, max(found.max_model_len, 1), draft_caches(facts, request.speculative_method, found.draft))
-        if facts.sizes_cache
-        else None
-    )
+    drafts = draft_caches(facts, request.speculative_method, found.draft)
+    groups = layout(facts, found.kv, max(found.max_model_len, 1), drafts) if facts.sizes_cache else None
     if request.given_kv_gib is not None:
         return _given(found, groups, weights.param_bytes if weights else None, version)
     peak, peak_how = activation(found)
@@ -61,34 +58,37 @@ def _size(found: Resolved) -> SizingResult:
     requested = _scaled(total, found.utilization) if total else None
     available = _available(found, requested, weights.gib if weights else None, peak, graph, other)
     pool = _pool(found, groups, available)
-    terms = []
-    if total and requested:
-        terms.append(
-            Term(name="outside", gib=_minus(total, requested), formula=f"total x (1 - {found.utilization:g})", source=_BUDGET_SOURCE)
-        )
-    if weights:
-        terms.append(Term(name="weights", gib=weights.gib, formula=weights.formula, source=WEIGHT_SOURCE))
-    terms.append(Term(name="activation", gib=peak, formula=peak_how, source=ACTIVATION_SOURCE))
-    terms.append(Term(name="cuda_graphs", gib=graph, formula=graph_how, source=GRAPH_SOURCE))
-    terms.append(Term(name="non_torch", gib=other, formula=other_how, source=OTHER_SOURCE))
-    if available:
-        terms.append(Term(name="kv_cache", gib=available, formula="what is left", source=_BUDGET_SOURCE))
+    outside = _minus(total, requested) if total and requested else None
+    rows = (
+        ("outside", outside, f"total x (1 - {found.utilization:g})", _BUDGET_SOURCE),
+        ("weights", weights.gib if weights else None, weights.formula if weights else "", WEIGHT_SOURCE),
+        ("activation", peak, peak_how, ACTIVATION_SOURCE),
+        ("cuda_graphs", graph, graph_how, GRAPH_SOURCE),
+        ("non_torch", other, other_how, OTHER_SOURCE),
+        ("kv_cache", available, "what is left", _BUDGET_SOURCE),
+    )
     return SizingResult(
         **judge(found, pool, ()),
         unknown=found.unknown,
-        terms=tuple(terms),
+        terms=tuple(Term(name=name, gib=gib, formula=how, source=source) for name, gib, how, source in rows if gib),
         total_gib=total,
         requested_gib=requested,
-        weights_gib=weights.gib if weights else None,
-        activation_gib=peak,
-        cudagraph_gib=graph,
-        non_torch_gib=other,
-        kv_available_gib=available,
+        **{field: gib for name, field in _TERM_FIELDS.items() for row, gib, _, _ in rows if row == name},
         param_bytes=weights.param_bytes if weights else None,
         host=_host(found),
         vllm_version=version,
         **_pool_fields(found, groups, pool),
     )
+
+
+# Terms that have a field of their own in the answer.
+_TERM_FIELDS = {
+    "weights": "weights_gib",
+    "activation": "activation_gib",
+    "cuda_graphs": "cudagraph_gib",
+    "non_torch": "non_torch_gib",
+    "kv_cache": "kv_available_gib",
+}
 
 
 def _scaled(total: Estimate, share: float) -> Estimate:

@@ -190,6 +190,32 @@ def _unknown(request: SizingRequest, filled: dict[str, object]) -> tuple[str, ..
     return tuple(f"{name} is not stated: {value} taken" for name, value in filled.items() if getattr(request, name) is None)
 
 
+_FILLED = ("vllm_version", "gpu_memory_utilization", "max_model_len", "max_num_seqs", "max_num_batched_tokens")
+
+
+def _kv_settings(
+    request: SizingRequest, facts: ModelFacts | None, version: Version, width: int, *, in_flight: int, card: Gpu | None
+) -> Settings:
+    """What the KV layout depends on. ``width``: bytes of a number of the model; ``in_flight``: tokens of unfinished steps."""
+    element, scales = _kv_width(request, facts, width)
+    caching = request.enable_prefix_caching
+    return Settings(
+        version=version,
+        tp=request.tp,
+        pp=request.pp,
+        context_parallel=request.dcp,
+        block_size=request.block_size,
+        element=element,
+        scales=scales,
+        state_element=width,
+        prefix_caching=_caches_prefixes(facts, version) if caching is None else caching,
+        disable_hybrid=bool(request.disable_hybrid_kv_cache_manager),
+        speculative=request.speculative_tokens,
+        in_flight=in_flight,
+        capability=card.compute_capability if card else 9.0,
+    )
+
+
 def resolve(request: SizingRequest) -> Resolved:
     """Fill in the open settings. Never raises: what cannot be filled stays empty and is listed."""
     facts = _facts(request)
@@ -203,35 +229,12 @@ def resolve(request: SizingRequest) -> Resolved:
     v0 = version < (0, 8, 0) if request.v0_engine is None else request.v0_engine
     sequences, tokens = _v0_batches(request, version, length) if v0 else _batches(request, version, memory, card, length)
     width = _WIDTHS.get((request.dtype or "").lower(), facts.dtype_bytes if facts else 2)
-    element, scales = _kv_width(request, facts, width)
     v2 = runs_v2(facts, version, request.speculative_method)
-    caching = request.enable_prefix_caching
-    if caching is None:
-        caching = _caches_prefixes(facts, version)
-    capability = card.compute_capability if card else 9.0
-    kv = Settings(
-        version=version,
-        tp=request.tp,
-        pp=request.pp,
-        context_parallel=request.dcp,
-        block_size=request.block_size,
-        element=element,
-        scales=scales,
-        state_element=width,
-        prefix_caching=caching,
-        disable_hybrid=bool(request.disable_hybrid_kv_cache_manager),
-        speculative=request.speculative_tokens,
-        in_flight=steps_in_flight(request, facts, version, v2) * tokens,
-        capability=capability,
-    )
+    in_flight = steps_in_flight(request, facts, version, v2) * tokens
+    kv = _kv_settings(request, facts, version, width, in_flight=in_flight, card=card)
     utilization = request.gpu_memory_utilization or float(switch("utilization", version))
-    filled: dict[str, object] = {
-        "vllm_version": ".".join(map(str, version)),
-        "gpu_memory_utilization": utilization,
-        "max_model_len": length or "nothing (the model's own length is not known)",
-        "max_num_seqs": sequences,
-        "max_num_batched_tokens": tokens,
-    }
+    told = length or "nothing (the model's own length is not known)"
+    filled = (".".join(map(str, version)), utilization, told, sequences, tokens)
     return Resolved(
         request=request,
         facts=facts,
@@ -250,7 +253,7 @@ def resolve(request: SizingRequest) -> Resolved:
         kv=kv,
         shard=Shard(request.tp, request.pp, 0, request.tp * request.dp if request.expert_parallel else 1, version),
         width=width,
-        unknown=_unknown(request, filled),
+        unknown=_unknown(request, dict(zip(_FILLED, filled, strict=True))),
     )
 
 

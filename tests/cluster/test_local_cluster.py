@@ -104,6 +104,7 @@ def test_a_pod_that_is_told_to_wait_is_not_ready_until_then(cluster: LocalCluste
     slow = deployment("slow", 1)
     slow["spec"]["template"]["metadata"]["annotations"] = {"simulation.interlock.dev/ready-after": "1h"}
     cluster.apply(slow, namespace=namespace)
+    cluster.wait("deployment/slow", "jsonpath={.status.replicas}=1", namespace)  # only then is there a pod to wait for
     cluster.kubectl("wait", "pods", "-l", "app=slow", "--for=jsonpath={.status.phase}=Running", "-n", namespace, "--timeout=180s")
     conditions = {c["type"]: c["status"] for c in cluster.get("pods", "-n", namespace)["items"][0]["status"]["conditions"]}
     assert conditions["Ready"] == "False"

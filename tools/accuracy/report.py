@@ -113,7 +113,6 @@ def report(cases: Sequence[Scored]) -> str:
     logs = [case for case in cases if case.group == "logs"]
     named = [case for case in logs if case.named and not case.foreign and not case.inconsistent and not case.unified]
     full = [case for case in logs if case.fully_stated]
-    basics = [case for case in named if case.states_the_basics]
     runs = [case for case in cases if case.group == "h200" and not case.disturbed]
     left_out = {
         "model guessed from bytes per token": sum(not c.named for c in logs),
@@ -122,43 +121,55 @@ def report(cases: Sequence[Scored]) -> str:
         "memory shared with the CPU (GB10)": sum(c.unified for c in logs),
         "engines started at the same time on one card (H200)": sum(c.disturbed for c in cases),
     }
-    bands = [name for name, _ in BANDS] + ["not stated"]
-    families = sorted({case.family for case in named})
+    about = (
+        f"{len(logs)} public logs and {len(runs)} runs measured on one H200. Left out of the figures below (a log can fall under several): "
+    )
+    parts = (
+        "# How wrong the memory planner is",
+        _METHOD,
+        about + "; ".join(f"{name}: {count}" for name, count in left_out.items()) + ".",
+        "![Predicted against logged KV memory](accuracy.svg)",
+        *_errors(full, named, runs),
+        *_verdicts([case for case in named if case.states_the_basics], runs),
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+_METHOD = (
+    "Written by `make accuracy` (`python -m tools.accuracy`); do not edit. Every figure stands beside the number of logs it rests on "
+    "and a 95 % confidence bound. Errors are relative to what vLLM logged. The planner is told what the log says was asked "
+    "(model, GPU, arguments, version), never what came out; what is not stated takes the version's default."
+)
+_RIVALS = (
+    "Public logs and H200 runs that state model, GPU memory and an outcome. `unsure` counts as no answer. hf-mem reads the checkpoint "
+    "headers from the hub, so its sum is computed here with our weights; llm-d-planner's constants are read from its package."
+)
+
+
+def _errors(full: Sequence[Scored], named: Sequence[Scored], runs: Sequence[Scored]) -> tuple[str, ...]:
     return (
-        "\n\n".join(
-            [
-                "# How wrong the memory planner is",
-                "Written by `make accuracy` (`python -m tools.accuracy`); do not edit. Every figure stands beside "
-                "the number of logs it rests on "
-                "and a 95 % confidence bound. Errors are relative to what vLLM logged. The planner is told what the log says was asked "
-                "(model, GPU, arguments, version), never what came out; what is not stated takes the version's default.",
-                f"{len(logs)} public logs and {len(runs)} runs measured on one H200. "
-                "Left out of the figures below (a log can fall under several): "
-                + "; ".join(f"{name}: {count}" for name, count in left_out.items())
-                + ".",
-                "![Predicted against logged KV memory](accuracy.svg)",
-                "## Cases that state everything",
-                "Model, GPU, tensor parallel size, utilization, length and version are stated.",
-                table(HEAD, error_rows(full, "public logs") + error_rows(runs, "H200")),
-                "## All named logs",
-                table(HEAD, error_rows(named, "all")),
-                "### By version band",
-                grouped(named, lambda case: case.band, bands),
-                "### By model family",
-                grouped(named, lambda case: case.family, families),
-                "## Verdicts",
-                "Cases that state model, GPU and utilization, with a clear outcome:",
-                verdict_table(basics),
-                verdict_lines(basics, "these cases"),
-                "The H200 runs:",
-                verdict_table(runs),
-                "## What would be used otherwise",
-                "Public logs and H200 runs that state model, GPU memory and an outcome. `unsure` counts as no answer. "
-                "hf-mem reads the checkpoint "
-                "headers from the hub, so its sum is computed here with our weights; llm-d-planner's constants are read from its package.",
-                rival_table([*basics, *runs]),
-                rival_pool([*basics, *runs]),
-            ]
-        )
-        + "\n"
+        "## Cases that state everything",
+        "Model, GPU, tensor parallel size, utilization, length and version are stated.",
+        table(HEAD, error_rows(full, "public logs") + error_rows(runs, "H200")),
+        "## All named logs",
+        table(HEAD, error_rows(named, "all")),
+        "### By version band",
+        grouped(named, lambda case: case.band, [*(name for name, _ in BANDS), "not stated"]),
+        "### By model family",
+        grouped(named, lambda case: case.family, sorted({case.family for case in named})),
+    )
+
+
+def _verdicts(basics: Sequence[Scored], runs: Sequence[Scored]) -> tuple[str, ...]:
+    return (
+        "## Verdicts",
+        "Cases that state model, GPU and utilization, with a clear outcome:",
+        verdict_table(basics),
+        verdict_lines(basics, "these cases"),
+        "The H200 runs:",
+        verdict_table(runs),
+        "## What would be used otherwise",
+        _RIVALS,
+        rival_table([*basics, *runs]),
+        rival_pool([*basics, *runs]),
     )
