@@ -99,7 +99,7 @@ def test_one_more_than_the_slices_hold_is_refused_by_the_plan_and_left_pending_b
 
 
 def test_a_node_offers_cards_times_replicas_of_the_resource(pools: LocalCluster) -> None:
-    offered = {node["metadata"]["name"]: node["status"]["allocatable"] for node in pools.get("nodes")["items"]}
+    offered = {name: pools.get("node", name)["status"]["allocatable"] for name in ("sliced-0", "cut-0")}
     assert offered["sliced-0"]["nvidia.com/gpu"] == "4"
     assert offered["cut-0"]["nvidia.com/mig-1g.10gb"] == "7"
     assert "nvidia.com/gpu" not in offered["cut-0"]
