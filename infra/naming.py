@@ -13,7 +13,7 @@ _DNS_LABEL = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
 PREFIX = "interlock.dev"
 
 
-def check_name(name: str, path: str, limit: int = LABEL_LIMIT) -> str | None:
+def check_name(name: str, limit: int = LABEL_LIMIT) -> str | None:
     """Why ``name`` cannot be a Kubernetes DNS label of at most ``limit`` characters, or None."""
     if len(name) > limit:
         return f"{name!r} has {len(name)} characters; at most {limit} fit: choose a shorter name"
@@ -25,7 +25,7 @@ def check_name(name: str, path: str, limit: int = LABEL_LIMIT) -> str | None:
 def joined(*parts: str) -> str:
     """A Kubernetes name made of ``parts``. Raises ConfigError when it is longer than 63 characters or not a DNS label."""
     name = "-".join(part for part in parts if part)
-    problem = check_name(name, "")
+    problem = check_name(name)
     if problem:
         raise ConfigError([Problem("", problem)])
     return name

@@ -14,7 +14,7 @@ class Config(BaseModel):
 
 
 def _dns(value: str) -> str:
-    problem = check_name(value, "")
+    problem = check_name(value)
     if problem:
         raise ValueError(problem)
     return value

@@ -1,7 +1,6 @@
 """config -> plan: pure, total, with every finding."""
 
 import datetime as dt
-from collections import Counter
 
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.manifests.render import render
@@ -38,8 +37,3 @@ def plan(config: ClusterConfig, stack: str, source: str = "", today: dt.date | N
     findings = apply_waivers(map(provenance.translate, judged), waivers, today or dt.date.today())
     waived = waived_objects(zip(judged, findings, strict=True))
     return bare.model_copy(update={"findings": findings, "waived": waived})
-
-
-def pods_per_server(plan_: ClusterPlan, pool: str) -> Counter[str]:
-    """How many pods of each server the plan put on the nodes of ``pool``."""
-    return Counter(name for use in plan_.pool(pool).use for name in use.pods)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from interlock.infra.facts import Bundle, Container, Fact, Flag, Pod, Pool, Role, Workload, known, unknown
+from interlock.infra.facts import Bundle, Container, Fact, Pod, Pool, Role, Workload, known, unknown
 from interlock.infra.values import quantity
 
 COUNTED_VENDORS = ("nvidia", "amd", "gaudi")
@@ -170,11 +170,6 @@ def pods_text(workload: Workload) -> str:
         if each.known and count.known:
             parts.append(f"{count.get()} {pod.role or 'pod'} x {each.get()}")
     return " + ".join(parts)
-
-
-def flags_named(workload: Workload, *names: str) -> tuple[Flag, ...]:
-    """All given flags with one of the names."""
-    return tuple(flag for flag in workload.engine.flags if flag.name in names)
 
 
 def where(workload: Workload, name: str, fact: Fact[Any] | None = None) -> str:
