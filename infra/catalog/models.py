@@ -99,6 +99,7 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (r"\bawq\b", "awq"),
     (r"\b(gptq|autoround|auto-round)\b", "gptq"),
     (r"\b(4-?bit|int4)\b", "w4a16"),
+    (r"\bquant(ized|ization)?\b", "quantized, how is not stated"),
 )
 
 

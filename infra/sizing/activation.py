@@ -12,6 +12,8 @@ from interlock.infra.values import GIB
 SOURCE = "fitted on runs measured on an H200 (0.26, 0.33) and on public logs; law read from v1/worker/gpu_worker.py"
 # Sorting the float32 logits held 9.6 to 10 copies of them (12 of 14 logs of 0.10 to 0.14).
 _SORTED_COPIES = (9.5, 9.75, 10.0)
+# FlashInfer, where the image brings it, sorts nothing: 16-bit and float32 logits, masked logits, probabilities; 0.11.1 made it opt-in.
+_FLASHINFER_COPIES = 3.5
 # The fused sampler holds the 16-bit logits and one float32 copy, here in copies of the float32 logits.
 _FUSED_COPIES = (1.0, 1.5, 2.0)
 # What the encoder of a multimodal model takes for the largest item it may be sent (GiB, logs of 0.11 to 0.29).
@@ -83,9 +85,8 @@ def activation(found: Resolved) -> tuple[Estimate, str]:
     rows = 0 if facts.pooling else min(found.sequences, found.batched_tokens)
     logits = rows * facts.vocab_size * 4 / GIB
     copies = _FUSED_COPIES if switch("triton_sampler", found.version) and not found.v0 else _SORTED_COPIES
-    # Fewer sequences may be set than the default that is taken when none are stated.
-    least = 1.0 if found.request.max_num_seqs else 0.8
-    sampler = (copies[0] * logits * least, copies[1] * logits, copies[2] * logits)
+    fewest = _FLASHINFER_COPIES if switch("flashinfer_sampler", found.version) and not found.v0 else copies[0]
+    sampler = (min(fewest, copies[0]) * logits, copies[1] * logits, copies[2] * logits)
     encoder = _ENCODER_GIB if facts.multimodal and not found.request.language_model_only else (0.0, 0.0, 0.0)
     parts = {"forward": forward, "sampler": sampler, "encoder": encoder}
     likely_part = max(parts, key=lambda name: parts[name][1])

@@ -27,22 +27,31 @@ class Loaded:
     formula: str
 
 
-# Relative uncertainty (down, up) of derived weights by storage: what the logs with a known checkpoint leave over.
+# Relative uncertainty (down, up) of derived weights by storage. 16 bit and whole tensors of 8 bit are exact where a family is known
+# (22 logs: 0.4 %); what a quantized checkpoint leaves in 16 bit, and what a kernel repacks, is known less well.
 _SPREAD: Mapping[Scheme | None, tuple[float, float]] = {
-    None: (0.003, 0.008),
-    Scheme.FP8_BLOCK: (0.006, 0.015),
-    Scheme.FP8_TENSOR: (0.006, 0.015),
-    Scheme.FP8_CHANNEL: (0.006, 0.02),
-    Scheme.FP8_ONLINE: (0.006, 0.02),
-    Scheme.INT8_CHANNEL: (0.006, 0.015),
-    Scheme.AWQ: (0.015, 0.03),
-    Scheme.GPTQ: (0.03, 0.05),
-    Scheme.INT4_PACKED: (0.02, 0.04),
-    Scheme.MXFP4: (0.015, 0.035),
-    Scheme.NVFP4: (0.03, 0.07),
+    None: (0.002, 0.003),
+    Scheme.FP8_BLOCK: (0.01, 0.01),
+    Scheme.FP8_TENSOR: (0.006, 0.01),
+    Scheme.FP8_CHANNEL: (0.006, 0.01),
+    Scheme.FP8_ONLINE: (0.004, 0.006),
+    Scheme.INT8_CHANNEL: (0.004, 0.008),
+    Scheme.AWQ: (0.01, 0.02),
+    Scheme.GPTQ: (0.02, 0.03),
+    Scheme.INT4_PACKED: (0.015, 0.02),
+    Scheme.MXFP4: (0.005, 0.005),
+    Scheme.NVFP4: (0.03, 0.06),
     Scheme.BNB4: (0.05, 0.15),
     Scheme.BNB8: (0.05, 0.1),
+    # Anything from 4 to 16 bits.
+    Scheme.UNKNOWN: (0.75, 0.05),
 }
+# GiB that any model may hold besides: tables, buffers, rounding (0 to 0.04 on an H200).
+_BESIDE = 0.05
+# A family without a line in the table, and one with a vision or audio tower, whose shapes are less often stated in full.
+_UNKNOWN_FAMILY, _TOWER = (0.03, 0.05), (0.003, 0.005)
+# Small Gemmas with per-layer embeddings also hear; a config that does not describe the audio tower is short of it (logged: 13 %).
+_HEARS = (0.0, 0.16)
 # Share of the model's weights for a draft whose config is not at hand, and what it may be more (one log of DSpark: 7.5 %).
 _UNKNOWN_DRAFT = (0.04, 0.08)
 _LLAMA_LIKE = ("llama", "mistral", "mixtral")
@@ -51,11 +60,13 @@ _LLAMA_LIKE = ("llama", "mistral", "mixtral")
 def _spread(facts: ModelFacts) -> tuple[float, float]:
     """Relative uncertainty (down, up) of derived weights; wider for families that have no line in the table."""
     if facts.checkpoint_bytes:
-        return 0.015, 0.02
+        return 0.015, 0.015
     down, up = _SPREAD.get(facts.quantization.scheme if facts.quantization else None, (0.05, 0.1))
-    if not known(facts.model_type) and facts.model_type not in _LLAMA_LIKE:
-        down, up = down + 0.03, up + 0.05
-    return (down + 0.005, up + 0.01) if facts.multimodal else (down, up)
+    wider = [_UNKNOWN_FAMILY] if not known(facts.model_type) and facts.model_type not in _LLAMA_LIKE else []
+    wider += [_TOWER] if facts.multimodal else []
+    if integer(facts.text, "hidden_size_per_layer_input") and not facts.config.get("audio_config"):
+        wider.append(_HEARS)
+    return down + sum(more[0] for more in wider), up + sum(more[1] for more in wider)
 
 
 def _from_checkpoint(facts: ModelFacts, shard: Shard, derived: RankWeights) -> int:
@@ -78,7 +89,7 @@ def adapters_bytes(found: Resolved) -> int:
     return 2 * request.max_lora_rank * request.max_loras * per_layer * facts.layers // request.tp
 
 
-def packing_bytes(found: Resolved, facts: ModelFacts) -> int:
+def packing_bytes(found: Resolved, facts: ModelFacts, marlin: bool = False) -> int:
     """What MXFP4 experts grow by when they are packed for the kernel: Hopper's Triton layout pads the inner dimension of each matrix
     to 256, Marlin and the Blackwell kernels pad both (logged: gpt-oss-20b 13.47, 120b 64.38 GiB on an H100, 65.97 with Marlin)."""
     quantization, shard = facts.quantization, found.shard
@@ -88,7 +99,7 @@ def packing_bytes(found: Resolved, facts: ModelFacts) -> int:
     count = -(-facts.experts // spread)
     hidden, inter = facts.hidden_size, facts.expert_size if spread > 1 else facts.expert_size // shard.tp
     made = round_up(inter, 64)
-    both = not 9.0 <= found.capability < 10.0
+    both = marlin or not 9.0 <= found.capability < 10.0
     rows = round_up(inter, 128) if both else made
     outputs = round_up(hidden, 256) if both else hidden
     packed = 2 * rows * round_up(hidden, 256) + outputs * round_up(made, 256 if not both else 128)
@@ -111,5 +122,7 @@ def loaded(found: Resolved, facts: ModelFacts) -> Loaded:
     likely = base + extra + draft + adapters - offload
     parts = [f"{base / GIB:.2f} parameters", f"{extra / GIB:.2f} tables and rounding"]
     parts += [f"{size / GIB:.2f} {name}" for name, size in (("draft model", draft), ("adapters", adapters)) if size]
-    gib = Estimate(low=likely * (1 - down) / GIB, likely=likely / GIB, high=(likely * (1 + up) + 2**26) / GIB)
+    # Hopper runs the Triton layout or Marlin's, by what the image brings.
+    repacked = max(packing_bytes(found, facts, marlin=True) - packing_bytes(found, facts), 0)
+    gib = Estimate(low=likely * (1 - down) / GIB, likely=likely / GIB, high=(likely * (1 + up) + repacked) / GIB + _BESIDE)
     return Loaded(gib, first.param_bytes, " + ".join(parts) + (f" - {offload / GIB:.2f} offloaded" if offload else ""))

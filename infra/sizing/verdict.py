@@ -74,12 +74,11 @@ def headroom(found: Resolved) -> tuple[str | None, str | None]:
     most_free = min(free, found.memory.high) if free is not None else found.memory.likely - start.low
     if asked > most_free:
         return f"utilization {found.utilization:g} asks for {asked:.2f} GiB, at most {most_free:.2f} GiB are free at the start", None
-    least_free = most_free if free is not None else found.memory.likely - start.high
-    needed = asked + growth.high
-    if free is None and needed > least_free + (start.high - start.low) * 0.5:
+    outside = found.memory.likely - asked
+    if free is None and start.likely + growth.high > outside:
         return None, (
-            f"utilization {found.utilization:g} leaves {found.memory.likely - asked:.2f} GiB outside the budget; "
-            f"contexts, collectives and graphs may need up to {start.high + growth.high:.2f} GiB"
+            f"utilization {found.utilization:g} leaves {outside:.2f} GiB outside the budget; "
+            f"contexts, collectives and graphs may need up to {start.likely + growth.high:.2f} GiB"
         )
     return None, None
 
