@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One model of the catalog, or an alias that stores it differently."""
+    """One model of the catalog, or an alias: another repository of the same shapes, stored differently or with some fields changed."""
 
     name: str
     config: Mapping[str, Any]
@@ -87,7 +87,10 @@ def entry(name: str) -> Entry | None:
         base = entry(alias["model"])
         if base is None:
             return None
-        return Entry(name, base.config, base.source, base.date, base.verified, alias.get("quantization"), alias.get("checkpoint_bytes"))
+        changed = alias.get("config", {})
+        config = {**base.config, **changed} if changed else base.config
+        source, proven = alias.get("source", base.source), base.verified and not alias.get("source")
+        return Entry(name, config, source, base.date, proven, alias.get("quantization"), alias.get("checkpoint_bytes"))
     return None
 
 
