@@ -12,9 +12,8 @@ _USUAL_GRAPHS = 86
 # (logged estimates of 0.20 and later: 0.23 to 0.71 GiB; 0.69 on an H200 with 0.33).
 _GRAPH_GIB = ((0.05, 0.1), (0.1, 0.4), (0.2, 0.7))
 # One GPU: 0.02 to 0.14 in 12 logs of 0.9 to 0.15; 0.07 to 0.30 since 0.20, 0.225 (0.26) and 0.146 (0.33) on an H200; V0 0.01 to 0.35.
+_OTHER = {"v0": (0.0, 0.12, 0.4), "v1": (0.0, 0.1, 0.2), "late v1": (0.05, 0.225, 0.35), "consumed": (0.05, 0.146, 0.35)}
 _CONTEXT_COUNTED = (0, 20, 0)
-_OTHER = {False: (0.0, 0.1, 0.2), True: (0.05, 0.2, 0.35)}
-_V0_OTHER = (0.0, 0.12, 0.4)
 # What a tensor-parallel group adds: (over NVLink, more than two ranks) -> low, likely, high. 0.54 and 0.55 (2 H100), 1.38 (2 H200),
 # 0.95 to 1.84 (4, NVLink), 0.2 to 1.7 (4, PCIe).
 _GROUP = {
@@ -78,7 +77,7 @@ def non_torch(found: Resolved) -> tuple[Estimate, str]:
     """GiB outside PyTorch's allocator (since 0.27: all that is consumed besides weights)."""
     tp, pp = found.request.tp, found.request.pp
     state = sampler_state_bytes(found) / GIB
-    figures = [_V0_OTHER if found.v0 else _OTHER[found.version >= _CONTEXT_COUNTED]]
+    figures = [_OTHER[_accounting(found)]]
     if tp > 1:
         figures.append(_GROUP[_linked(found), tp > 2])
     if found.request.dp > 1 and found.request.expert_parallel:
@@ -89,6 +88,12 @@ def non_torch(found: Resolved) -> tuple[Estimate, str]:
     low, likely, high = (sum(figure[i] for figure in figures) + state for i in range(3))
     how = f"tensor parallel {tp}" + (f" + sampler state of {found.sequences} sequences" if state else "")
     return Estimate(low=low, likely=likely, high=high), how
+
+
+def _accounting(found: Resolved) -> str:
+    if found.v0 or found.version < _CONTEXT_COUNTED:
+        return "v0" if found.v0 else "v1"
+    return "consumed" if found.v2 and switch("consumed_accounting", found.version) else "late v1"
 
 
 def _linked(found: Resolved) -> bool:

@@ -59,6 +59,19 @@ def grouped(cases: Sequence[Scored], key: Callable[[Scored], str], order: Sequen
     return table(HEAD, rows)
 
 
+def outside_table(cases: Sequence[Scored]) -> str:
+    """Every log whose pool lies outside the planner's interval."""
+    rows = []
+    for case in cases:
+        for label, read in QUANTITIES[2:4]:
+            pair = read(case)
+            if pair is not None and not pair[1]["low"] <= pair[0] <= pair[1]["high"]:
+                said = " / ".join(f"{pair[1][end]:,.4g}" for end in ("low", "likely", "high"))
+                model, version = str(case.log["model"])[:48], case.log.get("vllm_version") or case.band
+                rows.append([case.log["id"], model, version, label, f"{pair[0]:,.4g}", said])
+    return table(("log", "model", "version", "quantity", "logged", "low / likely / high"), rows)
+
+
 def verdict_table(cases: Sequence[Scored]) -> str:
     found = confusion(cases)
     rows = [
@@ -66,6 +79,13 @@ def verdict_table(cases: Sequence[Scored]) -> str:
         for outcome in ("ran", "failed")
     ]
     return table(("outcome", "fits", "unsure", "does not fit", "n"), rows)
+
+
+def unsure_table(cases: Sequence[Scored]) -> str:
+    """Every case without an answer, with the planner's reason."""
+    unsure = [case for case in cases if case.ran is not None and case.answer["verdict"] == "unsure"]
+    rows = [[c.log["id"], str(c.log["model"])[:48], "ran" if c.ran else "failed", str(c.answer["reasons"][0])[:160]] for c in unsure]
+    return table(("log", "model", "outcome", "why"), rows)
 
 
 def verdict_lines(cases: Sequence[Scored], named: str) -> str:
@@ -152,7 +172,9 @@ def _errors(full: Sequence[Scored], named: Sequence[Scored], runs: Sequence[Scor
         "Model, GPU, tensor parallel size, utilization, length and version are stated.",
         table(HEAD, error_rows(full, "public logs") + error_rows(runs, "H200")),
         "## All named logs",
-        table(HEAD, error_rows(named, "all")),
+        table(HEAD, error_rows(named, "all") + error_rows([case for case in named if case.band != "V0"], "without the V0 engine")),
+        "Outside the interval of KV memory or tokens, all of them:",
+        outside_table(named),
         "### By version band",
         grouped(named, lambda case: case.band, [*(name for name, _ in BANDS), "not stated"]),
         "### By model family",
@@ -166,6 +188,8 @@ def _verdicts(basics: Sequence[Scored], runs: Sequence[Scored]) -> tuple[str, ..
         "Cases that state model, GPU and utilization, with a clear outcome:",
         verdict_table(basics),
         verdict_lines(basics, "these cases"),
+        "Those whose answer is `unsure`:",
+        unsure_table(basics),
         "The H200 runs:",
         verdict_table(runs),
         "## What would be used otherwise",
