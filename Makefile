@@ -47,4 +47,4 @@ diff: sync ## Show how the rendered stacks differ from the last commit
 
 sync:
 	@command -v uv >/dev/null || { echo "error: no uv on PATH; \`pip install uv\` installs it" >&2; exit 2; }
-	@uv sync --quiet --locked --inexact --extra pulumi
+	@uv sync --quiet --locked --inexact

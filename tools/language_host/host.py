@@ -62,7 +62,7 @@ def interpreter(info: Any) -> str:
         return sys.executable
     python = chosen / "bin" / "python"
     if not python.exists():
-        raise FileNotFoundError(f"the project's virtualenv {chosen} does not exist; `uv sync --extra pulumi` makes it")
+        raise FileNotFoundError(f"the project's virtualenv {chosen} does not exist; `uv sync` makes it")
     return str(python)
 
 
@@ -106,7 +106,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         return language_pb2.GetProgramDependenciesResponse(dependencies=dependencies)
 
     def InstallDependencies(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-        yield language_pb2.InstallDependenciesResponse(stdout=b"this language host installs nothing; run `uv sync --extra pulumi`\n")
+        yield language_pb2.InstallDependenciesResponse(stdout=b"this language host installs nothing; run `uv sync`\n")
 
     def RuntimeOptionsPrompts(self, request: Any, context: grpc.ServicerContext) -> Any:
         return language_pb2.RuntimeOptionsResponse()
