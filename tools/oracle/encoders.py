@@ -1,0 +1,116 @@
+"""The multimodal encoder's batch of the profile run: the modality with the most tokens per item, and as many items as the budget takes.
+
+The sizes are those of vLLM's processing classes (`get_mm_max_tokens_per_item`, `MultiModalBudget`), restated here because the real
+ones need a tokenizer. Pixels are made on the meta device in the model's dtype, as they arrive on a card.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+# `size.longest_edge` of the published preprocessor files, where the model's folder has none (pixels of one image).
+MAX_PIXELS = {"qwen2_5_vl": 12_845_056, "qwen2_vl": 12_845_056, "qwen3_vl": 16_777_216, "qwen3_5": 16_777_216, "qwen3_5_moe": 16_777_216}
+GEMMA4_FRAMES, GEMMA4_FRAME_TOKENS = 32, 70
+LLAMA4_TILES = 17  # 16 and the whole image
+
+
+@dataclass(frozen=True)
+class Item:
+    """The largest item: how many tokens of the language model and how many patches it is; `build` makes a batch of some items."""
+
+    modality: str
+    tokens: int
+    patches: int
+    build: Callable[[int], dict[str, Any]]
+
+
+def largest(config: Any, dtype: torch.dtype, processor: dict[str, Any]) -> Item | None:
+    """None: no multimodal tower, or one whose items are not restated here."""
+    kind = config.model_type
+    if kind in MAX_PIXELS:
+        return _qwen(config, dtype, processor.get("max_pixels", MAX_PIXELS[kind]))
+    builders = {"gemma3": _gemma3, "gemma4": _gemma4, "mistral3": _pixtral, "llama4": _llama4}
+    return builders[kind](config, dtype) if kind in builders else None
+
+
+def items_of(item: Item, batched_tokens: int) -> int:
+    """MultiModalBudget: the encoder's budget is the batch, at least one item."""
+    return max(1, max(batched_tokens, item.tokens) // item.tokens)
+
+
+def _meta(*shape: int, dtype: torch.dtype) -> torch.Tensor:
+    return torch.empty(shape, dtype=dtype, device="meta")
+
+
+def _qwen(config: Any, dtype: torch.dtype, max_pixels: int) -> Item:
+    vision = config.vision_config
+    merge = vision.spatial_merge_size
+    units = max_pixels // (vision.patch_size * merge) ** 2
+    height = next(n for n in range(math.isqrt(units), 0, -1) if units % n == 0)
+    grid = (1, height * merge, units // height * merge)
+    patches = grid[1] * grid[2]
+    width = getattr(vision, "in_channels", 3) * vision.temporal_patch_size * vision.patch_size**2
+
+    def build(items: int) -> dict[str, Any]:
+        return {
+            "pixel_values": _meta(items * patches, width, dtype=dtype),
+            "image_grid_thw": torch.tensor([grid] * items, device="cpu"),
+        }
+
+    return Item("image", units, patches, build)
+
+
+def _gemma3(config: Any, dtype: torch.dtype) -> Item:
+    vision = config.vision_config
+    side = vision.image_size
+
+    def build(items: int) -> dict[str, Any]:
+        return {"pixel_values": _meta(items, 3, side, side, dtype=dtype), "num_patches": torch.ones(items, dtype=torch.int64, device="cpu")}
+
+    return Item("image", config.mm_tokens_per_image, (side // vision.patch_size) ** 2, build)
+
+
+def _gemma4(config: Any, dtype: torch.dtype) -> Item:
+    vision = config.vision_config
+    patches = GEMMA4_FRAME_TOKENS * vision.pooling_kernel_size**2
+    width = 3 * vision.patch_size**2
+
+    def build(items: int) -> dict[str, Any]:
+        frames = items * GEMMA4_FRAMES
+        return {
+            "pixel_values_videos": _meta(frames, patches, width, dtype=dtype),
+            "pixel_position_ids_videos": _meta(frames, patches, 2, dtype=torch.int64),
+            "video_frame_counts": torch.tensor([GEMMA4_FRAMES] * items, device="cpu"),
+        }
+
+    return Item("video", GEMMA4_FRAMES * (GEMMA4_FRAME_TOKENS + 8), GEMMA4_FRAMES * patches, build)
+
+
+def _pixtral(config: Any, dtype: torch.dtype) -> Item:
+    vision = config.vision_config
+    side = vision.image_size // vision.patch_size
+    rows = side // config.spatial_merge_size
+
+    def build(items: int) -> dict[str, Any]:
+        return {"pixel_values": _meta(items, 3, vision.image_size, vision.image_size, dtype=dtype)}
+
+    # One break or end token after every row of merged patches.
+    return Item("image", rows * (rows + 1), side**2, build)
+
+
+def _llama4(config: Any, dtype: torch.dtype) -> Item:
+    vision = config.vision_config
+    patches = (vision.image_size // vision.patch_size) ** 2 + 1
+    tokens = int((patches - 1) * vision.pixel_shuffle_ratio**2)
+
+    def build(items: int) -> dict[str, Any]:
+        return {
+            "pixel_values": _meta(items * LLAMA4_TILES, 3, vision.image_size, vision.image_size, dtype=dtype),
+            "patches_per_image": torch.tensor([LLAMA4_TILES] * items, device="cpu"),
+            "aspect_ratios": torch.tensor([[4, 4]] * items, device="cpu"),
+        }
+
+    return Item("image", LLAMA4_TILES * tokens, LLAMA4_TILES * patches, build)
