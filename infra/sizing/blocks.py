@@ -124,7 +124,7 @@ def mixture(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> No
     if traits.router_quantized and ledger.quantization and ledger.quantization.scheme not in (Scheme.GPTQ, Scheme.AWQ):
         ledger.linear(f"{module}.gate", hidden, facts.experts)
     else:
-        ledger.add(hidden * facts.experts, traits.router_bits // 8)
+        ledger.add(hidden * facts.experts, max(traits.router_bits // 8, ledger.width))
     if traits.router_bias:
         ledger.add(facts.experts)
     if compressed.is_compressed(config):

@@ -7,6 +7,7 @@ from typing import Any
 
 from interlock.infra.sizing import quantization as quant
 from interlock.infra.sizing.compressed import described, is_compressed
+from interlock.infra.sizing.dialects import usual
 from interlock.infra.sizing.kv_layers import caches, head_dim_of, is_mla, kv_heads_of, layer_count, mixers
 from interlock.infra.sizing.layers import Cache, KvLayer
 from interlock.infra.sizing.quantization import Quantization, Scheme
@@ -37,8 +38,8 @@ class ModelFacts:
 
     @cached_property
     def text(self) -> Config:
-        """The language model's part of the config."""
-        return text_of(self.config)
+        """The language model's part of the config, under the usual names."""
+        return usual(text_of(self.config))
 
     @cached_property
     def model_type(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from interlock.infra.sizing.accepted import not_accepted
 from interlock.infra.sizing.compressed import is_compressed
 from interlock.infra.sizing.defaults import Resolved
 from interlock.infra.sizing.facts import ModelFacts
@@ -42,6 +43,7 @@ def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
     stated = (request.kv_cache_dtype or "").lower()
     if is_compressed(facts.text) and stated and not stated.startswith("fp8") and found.version < _COMPRESSED_16_BIT_SINCE:
         yield f"before 0.30 the compressed cache of {facts.model_type} is fp8 only, not {stated}: set --kv-cache-dtype fp8"
+    yield from not_accepted(found, facts)
     yield from _context_parallel(facts, request)
     yield from _draft(found, facts, request)
 

@@ -111,6 +111,8 @@ def tensors(line: Mapping[str, Any], case: Mapping[str, Any]) -> Iterator[tuple[
     stage = line.get("rank", 0) // tp
     if found.facts.quantization and set(line["param_bytes_by_dtype"]) == {"bfloat16"}:
         return  # GPTQ before 0.33 looks in the checkpoint for what is quantized, and the oracle has none
+    if line["args"].get("quantization"):
+        return  # quantized while loading: the parameters as built are in 16 bit, those that stay are not
     shard = Shard(tp, line["pp"], stage, found.shard.expert_ranks, version)
     yield f"bytes of stage {stage}", rank_weights(found.facts, shard, found.width).param_bytes, line["param_bytes"]
     if "draft_param_bytes_by_part" in line:

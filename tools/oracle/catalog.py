@@ -25,6 +25,8 @@ class Model:
     processor: dict[str, Any]
     source: str
     completed: tuple[str, ...]
+    brief: bool = False
+    """Only its ends of the TP range, a pipeline, an fp8 cache, auto-fit, drafts and drawn questions are asked."""
 
     @property
     def quantized(self) -> bool:
@@ -49,6 +51,7 @@ def _model(name: str, row: dict[str, Any]) -> Model:
         processor=row.get("processor", {}),
         source=row["source"],
         completed=tuple(row["completed"]),
+        brief=row.get("brief", False),
     )
 
 

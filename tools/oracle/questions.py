@@ -1,10 +1,13 @@
 """What is asked of vLLM about each model: arguments, parallel sizes and the memory that is given for the KV cache."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from .catalog import Model, speculative
+from .draws import drawn
 
 WIDE, FEW = (1.0, 5.0, 20.0, 60.0), (5.0, 20.0)
 WINDOWED = ("sliding", "chunked")
@@ -14,9 +17,13 @@ EXPERT_PARALLEL = ("deepseek-v3", "qwen3-235b-a22b-fp8", "qwen3-235b-a22b", "gpt
 CONTEXT_PARALLEL = ("deepseek-v3", "llama-3.1-70b", "qwen3-235b-a22b")
 
 
+Kept = Mapping[str, list[str]]
+
+
 @dataclass(frozen=True)
 class Question:
-    """One model with one set of engine arguments; `kind` of the lines it gives; `shapes`: also a line about the model's bytes."""
+    """One model with one set of engine arguments; `kind` of the lines it gives; `shapes`: also a line about the model's bytes;
+    `loads`: with what vLLM's step after loading makes of them."""
 
     arguments: dict[str, Any]
     tp: int = 1
@@ -24,19 +31,50 @@ class Question:
     available_gib: tuple[float, ...] = FEW
     kind: str = "kv"
     shapes: str | None = None
+    loads: bool = False
+
+    @property
+    def key(self) -> str:
+        """What tells it from the other questions about the model."""
+        return key(self.arguments, self.tp, self.pp)
+
+
+def key(arguments: Mapping[str, Any], tp: int, pp: int) -> str:
+    return json.dumps([arguments, tp, pp], sort_keys=True)
+
+
+def kept(path: Path) -> Kept:
+    """The lines of an answer file by the question they answer."""
+    found: dict[str, list[str]] = {}
+    for text in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else ():
+        line = json.loads(text)
+        found.setdefault(key(line["args"], line["tp"], line["pp"]), []).append(text)
+    return found
 
 
 def of(model: Model) -> Iterator[Question]:
-    """All questions about one model, the broad ones first."""
+    """All questions about one model, the broad ones first, none twice."""
+    seen: set[str] = set()
+    for question in _all(model):
+        if question.key not in seen:
+            seen.add(question.key)
+            yield question
+
+
+def _all(model: Model) -> Iterator[Question]:
     yield from _sizes(model)
-    yield from _arguments(model)
-    yield from _features(model)
+    if not model.brief:
+        yield from _arguments(model)
+        yield from _features(model)
     free = _arguments_of(-1)
     yield Question(free, tp=model.tp[0], available_gib=(1.0, 5.0), kind="autofit")
     for target, config in speculative():
         if target == model.name:
             with_draft = _arguments_of(model.lengths[1]) | {"speculative_config": config}
             yield Question(with_draft, shapes="spec")
+    for row in drawn(model):
+        kind = "autofit" if row.arguments["max_model_len"] == -1 else "kv"
+        yield Question(row.arguments, row.tp, row.pp, row.available_gib, kind, "model" if row.shapes else None)
 
 
 def _arguments_of(length: int, cache: str = "auto", tokens: int = 8192, sequences: int = 256) -> dict[str, Any]:
@@ -45,8 +83,10 @@ def _arguments_of(length: int, cache: str = "auto", tokens: int = 8192, sequence
 
 def _sizes(model: Model) -> Iterator[Question]:
     long = model.lengths[1]
-    for tp in model.tp:
-        yield Question(_arguments_of(long), tp=tp, available_gib=WIDE, shapes="model")
+    ends = (model.tp[0], model.tp[-1])
+    for tp in ends if model.brief else model.tp:
+        available = FEW if model.brief else WIDE
+        yield Question(_arguments_of(long), tp=tp, available_gib=available, shapes="model", loads=tp in ends)
     if model.pp:
         yield Question(_arguments_of(long), tp=model.tp[0], pp=2, shapes="model")
     yield Question(_arguments_of(long, "fp8"), tp=model.tp[0])

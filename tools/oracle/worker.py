@@ -1,7 +1,8 @@
 """Runs inside an environment with vLLM: python -m tools.oracle.worker FOLDER OUT MODEL ... writes OUT/MODEL.jsonl for each model.
 
-vLLM is imported once; each question is answered in a fork, because vLLM keeps state per process. A file appears under its
-name only when the model is through, so that a sweep can be stopped and taken up again.
+vLLM is imported once; each question is answered in a fork, because vLLM keeps state per process. Questions that the file
+already answers are not asked again. A file appears under its name only when the model is through, so that a sweep can be stopped
+and taken up again.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import importlib
 import json
 import os
 import re
+import signal
 import sys
 import time
 import traceback
@@ -32,6 +34,8 @@ from vllm.model_executor.model_loader.utils import process_weights_after_loading
 from tools.oracle import catalog, lines, questions, ranks  # noqa: E402
 
 PLANNING_ERRORS = (ValueError, AssertionError, NotImplementedError, RuntimeError)
+LONGEST_S = 300
+PRETENCE = ("meta tensor", "image processor", "failed to be inspected", "does not recognize this architecture")
 
 
 def in_fork(work: Callable[[], None], preload: bool = False) -> bool:
@@ -43,6 +47,7 @@ def in_fork(work: Callable[[], None], preload: bool = False) -> bool:
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
+        signal.alarm(LONGEST_S)
         gc.disable()  # a collection would walk (and copy) the whole inherited heap
         try:
             work()
@@ -70,6 +75,7 @@ class Asker:
 
     def __init__(self, folder: Path, out: Path, model: catalog.Model) -> None:
         self.folder, self.out, self.model = folder, out, model
+        self.warm = False
 
     def clean(self, text: object) -> str:
         """An error text without this machine's paths and without links."""
@@ -80,7 +86,7 @@ class Asker:
 
     def emit(self, **line: Any) -> None:
         with self.out.open("a", encoding="utf-8") as handle:
-            handle.write(json.dumps({"vllm": vllm.__version__, **line}) + "\n")
+            handle.write(json.dumps({"vllm": vllm.__version__, **line}, separators=(",", ":")) + "\n")
 
     def args(self, question: questions.Question) -> Any:
         sizes = {"tensor_parallel_size": question.tp, "pipeline_parallel_size": question.pp}
@@ -88,7 +94,7 @@ class Asker:
         return ranks.engine_args(self.folder / self.model.name, self.model.arguments, question.arguments | stated)
 
     def ask(self, question: questions.Question) -> None:
-        head = {"model": self.model.name, "args": question.arguments, "tp": question.tp, "pp": question.pp}
+        head = self.head(question)
         built: list[ranks.Rank] = []
         try:
             for stage in range(question.pp):
@@ -110,10 +116,18 @@ class Asker:
         except PLANNING_ERRORS as error:
             self.emit(**head, ok=False, error_type=type(error).__name__, error=self.clean(error))
 
+    def head(self, question: questions.Question) -> dict[str, Any]:
+        return {"model": self.model.name, "args": question.arguments, "tp": question.tp, "pp": question.pp}
+
+    def unanswered(self, head: dict[str, Any], reason: object) -> None:
+        """What the pretence itself breaks (a missing file, a value of a meta tensor) is no answer of vLLM's."""
+        self.emit(kind="unanswered", **head, reason=self.clean(reason)[:300])
+
     def refused(self, head: dict[str, Any], refusal: ranks.Refused) -> None:
-        """A line for a refusal of vLLM's; one that comes from the pretence (a missing file, a value of a meta tensor) is no answer."""
-        if isinstance(refusal.cause, OSError) or "meta tensor" in str(refusal.cause).lower():
-            raise refusal
+        cause = refusal.cause
+        if isinstance(cause, OSError | ImportError) or any(words in str(cause).lower() for words in PRETENCE):
+            self.unanswered(head, f"{type(cause).__name__}: {cause}")
+            return
         frames = [f for f in traceback.extract_tb(refusal.cause.__traceback__) if "vllm" in f.filename]
         at = self.clean(f"{frames[-1].filename}:{frames[-1].lineno} {frames[-1].line}") if frames else None
         kind = type(refusal.cause).__name__
@@ -124,8 +138,7 @@ class Asker:
         if head["rank"] == 0 and question.pp == 1 and question.tp == self.model.tp[0] and question.shapes == "model":
             bare = questions.Question({}, tp=question.tp)
             line["defaults"] = lines.defaults(lambda: self.args(bare))
-        loads = question.shapes == "model" and question.pp == 1 and question.tp in (self.model.tp[0], self.model.tp[-1])
-        if not loads or not in_fork(lambda: self.after_load(line, rank)):
+        if not question.loads or not in_fork(lambda: self.after_load(line, rank)):
             self.emit(**line)
 
     def after_load(self, line: dict[str, Any], rank: ranks.Rank) -> None:
@@ -140,6 +153,20 @@ class Asker:
         self.emit(**line)
 
 
+def answer(asker: Asker, question: questions.Question, kept: questions.Kept) -> bool:
+    """Write the kept answer to a question, or ask it; whether it was asked."""
+    old = kept.get(question.key)
+    if old is not None:
+        with asker.out.open("a", encoding="utf-8") as handle:
+            handle.writelines(old)
+        return False
+    came_through = in_fork(partial(asker.ask, question), preload=not asker.warm)
+    asker.warm = True
+    if not came_through and question.key not in questions.kept(asker.out):
+        asker.unanswered(asker.head(question), "the oracle's process ended")
+    return True
+
+
 def main(folder: Path, out: Path, names: list[str]) -> None:
     ranks.patch()
     catalog.write_folders(folder)
@@ -149,11 +176,12 @@ def main(folder: Path, out: Path, names: list[str]) -> None:
         started = time.monotonic()
         part = out / f"{name}.part"
         part.unlink(missing_ok=True)
-        ask = Asker(folder, part, known[name]).ask
-        outcomes = [in_fork(partial(ask, q), preload=i == 0) for i, q in enumerate(questions.of(known[name]))]
+        asker = Asker(folder, part, known[name])
+        kept = questions.kept(out / f"{name}.jsonl")
+        fresh = [answer(asker, question, kept) for question in questions.of(known[name])]
         part.rename(out / f"{name}.jsonl")
         print(
-            f"{vllm.__version__} {name}: {time.monotonic() - started:.0f} s, {outcomes.count(False)} of {len(outcomes)} without an answer",
+            f"{vllm.__version__} {name}: {time.monotonic() - started:.0f} s, {sum(fresh)} of {len(fresh)} questions asked",
             flush=True,
         )
 
