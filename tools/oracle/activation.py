@@ -85,7 +85,7 @@ class Profile:
 
     def encode(self, processor: dict[str, Any]) -> dict[str, Any] | None:
         """The encoder on its largest items; None where there is no tower (or none whose items are known)."""
-        item = encoders.largest(self.model_config.hf_config, self.model_config.dtype, processor)
+        item = encoders.largest(self.model_config.hf_config, self.model_config.dtype, processor, self.model_config.max_model_len)
         if item is None:
             return None
         items = encoders.items_of(item, self.config.scheduler_config.max_num_batched_tokens)
@@ -154,7 +154,7 @@ def main(folder: Path, out: Path, names: list[str]) -> None:
     for name in names:
         started = time.monotonic()
         part = out / f"{name}.part"
-        part.unlink(missing_ok=True)
+        part.write_text("", encoding="utf-8")
         asker = Asker(folder, part, known[name])
         for i, question in enumerate(asker.questions()):
             in_fork(partial(asker.ask, *question), preload=i == 0)

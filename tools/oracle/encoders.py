@@ -13,6 +13,7 @@ import torch
 
 # `size.longest_edge` of the published preprocessor files, where the model's folder has none (pixels of one image).
 MAX_PIXELS = {"qwen2_5_vl": 12_845_056, "qwen2_vl": 12_845_056, "qwen3_vl": 16_777_216, "qwen3_5": 16_777_216, "qwen3_5_moe": 16_777_216}
+VIDEO_STEPS = 7
 GEMMA4_FRAMES, GEMMA4_FRAME_TOKENS = 32, 70
 LLAMA4_TILES = 17  # 16 and the whole image
 
@@ -27,11 +28,11 @@ class Item:
     build: Callable[[int], dict[str, Any]]
 
 
-def largest(config: Any, dtype: torch.dtype, processor: dict[str, Any]) -> Item | None:
-    """None: no multimodal tower, or one whose items are not restated here."""
+def largest(config: Any, dtype: torch.dtype, processor: dict[str, Any], length: int) -> Item | None:
+    """`length`: tokens of the longest request. None: no multimodal tower, or one whose items are not restated here."""
     kind = config.model_type
     if kind in MAX_PIXELS:
-        return _qwen(config, dtype, processor.get("max_pixels", MAX_PIXELS[kind]))
+        return _qwen(config, dtype, processor.get("max_pixels", MAX_PIXELS[kind]), length)
     builders = {"gemma3": _gemma3, "gemma4": _gemma4, "mistral3": _pixtral, "llama4": _llama4}
     return builders[kind](config, dtype) if kind in builders else None
 
@@ -45,22 +46,25 @@ def _meta(*shape: int, dtype: torch.dtype) -> torch.Tensor:
     return torch.empty(shape, dtype=dtype, device="meta")
 
 
-def _qwen(config: Any, dtype: torch.dtype, max_pixels: int) -> Item:
+def _qwen(config: Any, dtype: torch.dtype, max_pixels: int, length: int) -> Item:
+    """An image; for Qwen2-VL and Qwen2.5-VL a video of as many frames as a request holds (two to a step of the grid)."""
     vision = config.vision_config
     merge = vision.spatial_merge_size
     units = max_pixels // (vision.patch_size * merge) ** 2
     height = next(n for n in range(math.isqrt(units), 0, -1) if units % n == 0)
-    grid = (1, height * merge, units // height * merge)
-    patches = grid[1] * grid[2]
+    video = config.model_type.startswith("qwen2")
+    steps = min(max(length // units, 1), VIDEO_STEPS) if video else 1
+    grid = (steps, height * merge, units // height * merge)
+    patches = math.prod(grid)
     width = getattr(vision, "in_channels", 3) * vision.temporal_patch_size * vision.patch_size**2
 
     def build(items: int) -> dict[str, Any]:
-        return {
-            "pixel_values": _meta(items * patches, width, dtype=dtype),
-            "image_grid_thw": torch.tensor([grid] * items, device="cpu"),
-        }
+        pixels, grids = _meta(items * patches, width, dtype=dtype), torch.tensor([grid] * items, device="cpu")
+        if video:
+            return {"pixel_values_videos": pixels, "video_grid_thw": grids}
+        return {"pixel_values": pixels, "image_grid_thw": grids}
 
-    return Item("image", units, patches, build)
+    return Item("video" if video else "image", steps * units, patches, build)
 
 
 def _gemma3(config: Any, dtype: torch.dtype) -> Item:

@@ -109,10 +109,16 @@ def _attention(query: torch.Tensor, *others: Any, **__: Any) -> tuple[torch.Tens
     return (torch.empty_like(query) if given is None else given), sums, sums.new_empty(0), sums.new_empty(0)
 
 
+def _grouped_topk(scores: torch.Tensor, _groups: int, _taken: int, topk: int, *_: Any, **__: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    rows = scores.shape[0]
+    return scores.new_empty((rows, topk), dtype=torch.float32), scores.new_empty((rows, topk), dtype=torch.int32)
+
+
 # Results of operations without a meta kernel.
 FAKES: dict[str, Callable[..., Any]] = {
     "deep_gemm::transform_sf_into_required_layout": lambda sf, *_, **__: sf,
     "aten::_unique2": _unique,
+    "_moe_C::grouped_topk": _grouped_topk,
     "_vllm_fa3_C::fwd": _attention,
 }
 
