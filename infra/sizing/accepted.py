@@ -26,6 +26,8 @@ def not_accepted(found: Resolved, facts: ModelFacts) -> Iterator[str]:
     yield from _cache_format(found, facts)
     yield from _kernel(found, facts)
     yield from _one_table(found, facts)
+    if found.request.expert_parallel and (not facts.experts or facts.model_type == "dbrx"):
+        yield "expert parallelism is asked for a model whose config names no experts"
     tokens, sequences = found.request.max_num_batched_tokens, found.request.max_num_seqs
     if tokens and sequences and tokens < sequences:
         yield f"max_num_batched_tokens {tokens} is below max_num_seqs {sequences}"
@@ -49,7 +51,8 @@ def _dtype(found: Resolved, facts: ModelFacts) -> Iterator[str]:
 
 def _cache_format(found: Resolved, facts: ModelFacts) -> Iterator[str]:
     stated, dtype = (found.request.kv_cache_dtype or "auto").lower(), (found.request.dtype or "").lower()
-    own = "float16" if dtype in _HALF else "float32" if dtype in _FLOAT else "bfloat16" if dtype == "bfloat16" else ""
+    declared = dtype if dtype not in ("", "auto") else facts.dtype if facts.dtype in (*_HALF, "bfloat16") else ""
+    own = "float16" if declared in _HALF else "float32" if declared in _FLOAT else declared
     if stated in ("bfloat16", "float16") and own and stated != own and found.version >= _CACHE_IS_COMPARED_SINCE:
         yield f"kv_cache_dtype {stated} is not the model's dtype {own}"
     quantization = facts.quantization

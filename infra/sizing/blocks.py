@@ -8,6 +8,8 @@ from interlock.infra.sizing.reading import integer, round_up, sequence, text, tr
 from interlock.infra.sizing.traits import Traits
 
 _SHARED_KV_DROPPED = (0, 30, 0)
+# Built from transformers' classes, where the routers' corrections are no parameters.
+_CORRECTION_IS_A_BUFFER = ("dots1",)
 
 
 def attention(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> None:
@@ -24,7 +26,7 @@ def attention(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> 
         width = value = integer(config, "global_head_dim")
         kv_heads = (integer(config, "num_global_key_value_heads") or kv_heads) if truth(config, "attention_k_eq_v") else kv_heads
     local, local_kv = heads // tp, max(1, kv_heads // tp)
-    gated = truth(config, "attn_output_gate", default=facts.model_type == "qwen3_next")
+    gated = truth(config, "attn_output_gate", default=facts.model_type in ("qwen3_next", "afmoe"))
     query = local * width * (2 if gated else 1)
     # Layers that read another layer's cache had key and value weights of their own, unused, before 0.30.
     shares = index >= facts.layers - integer(config, "num_kv_shared_layers") and ledger.shard.version >= _SHARED_KV_DROPPED
@@ -39,9 +41,20 @@ def attention(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> 
         spread = tp if traits.qk_norm == "full_tp" else 1
         ledger.add(heads // spread * width)
         ledger.add(max(1, kv_heads // spread) * width)
-    if facts.model_type == "gpt_oss":
+    sinks = truth(config, "add_swa_attention_sink_bias" if sliding else "add_full_attention_sink_bias")
+    if sinks or facts.model_type == "gpt_oss":
         ledger.add(local)  # attention sinks
     ledger.cache_scales()
+
+
+def shared_query_attention(ledger: Ledger, facts: ModelFacts, index: int) -> None:
+    """Step-3: one KV head and a low-rank query on every rank, widened to this rank's heads (vLLM: ``models/step3_text.py``)."""
+    module, hidden, width = f"model.layers.{index}.self_attn", facts.hidden_size, facts.head_dim
+    query = integer(facts.text, "share_q_dim") or width
+    ledger.linear(f"{module}.qkv_proj", hidden, query + 2 * width)
+    ledger.add(query)
+    ledger.column(f"{module}.wq", query, facts.attention_heads * width)
+    ledger.row(f"{module}.o_proj", facts.attention_heads * width, hidden)
 
 
 def latent_attention(ledger: Ledger, facts: ModelFacts, index: int) -> None:
@@ -86,6 +99,12 @@ def mlp(ledger: Ledger, module: str, hidden: int, inter: int, traits: Traits) ->
 def dense_width(facts: ModelFacts, index: int) -> int:
     """Width of the dense MLP of a layer."""
     config = facts.text
+    if truth(config, "block_auto_adjust_ff_dim"):
+        factor = config.get("block_ffn_dim_multiplier")
+        width = int((factor if isinstance(factor, int | float) else 1) * int(2 * facts.intermediate_size / 3))
+        return round_up(width, integer(config, "block_multiple_of") or 1)
+    if facts.model_type.startswith("granitemoe") and integer(config, "shared_intermediate_size"):
+        return integer(config, "shared_intermediate_size")
     if truth(config, "use_double_wide_mlp") and index >= facts.layers - integer(config, "num_kv_shared_layers"):
         return 2 * facts.intermediate_size
     return integer(config, "intermediate_size_mlp") or facts.intermediate_size
@@ -96,8 +115,15 @@ def has_experts(facts: ModelFacts, index: int) -> bool:
     config = facts.text
     if not facts.experts:
         return False
-    if index in sequence(config, "mlp_only_layers") or index < integer(config, "first_k_dense_replace"):
+    if index in sequence(config, "mlp_only_layers") or index < integer(config, "first_k_dense_replace", "num_dense_layers"):
         return False
+    listed = text(config, "moe_layers_enum")
+    if listed:
+        return str(index) in [part.strip() for part in listed.split(",")]
+    if "moe_layer_start_index" in config:
+        last = integer(config, "moe_layer_end_index", default=facts.layers - 1)
+        within = integer(config, "moe_layer_start_index") <= index <= last
+        return within and (index + 1) % (integer(config, "moe_layer_interval") or 1) == 0
     frequency = sequence(config, "moe_layer_freq")
     if frequency:
         return index < len(frequency) and frequency[index] == 1
@@ -114,8 +140,13 @@ def shared_width(facts: ModelFacts) -> int:
     config = facts.text
     if facts.model_type in ("llama4", "llama4_text"):
         return facts.intermediate_size
-    own = integer(config, "shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "share_expert_dim")
-    return own or integer(config, "n_shared_experts", "num_shared_experts") * facts.expert_size
+    by_layer = [value for value in sequence(config, "num_shared_expert") if isinstance(value, int)]
+    if by_layer:
+        return by_layer[0] * facts.intermediate_size
+    own = integer(
+        config, "shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size"
+    )
+    return own or integer(config, "n_shared_experts", "num_shared_experts", "moe_num_shared_experts") * facts.expert_size
 
 
 def mixture(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> None:
@@ -129,7 +160,11 @@ def mixture(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> No
         ledger.add(facts.experts)
     if compressed.is_compressed(config):
         compressed.routing(ledger, config, facts.experts, facts.vocab_size, index)
-    elif traits.correction_bias or text(config, "topk_method") == "noaux_tc":
+    elif (
+        traits.correction_bias
+        or truth(config, "use_expert_bias")
+        or (text(config, "topk_method") == "noaux_tc" and facts.model_type not in _CORRECTION_IS_A_BUFFER)
+    ):
         narrow = facts.model_type == "kimi_linear" and ledger.shard.version < (0, 27, 0)
         ledger.add(facts.experts, ledger.width if narrow else 4)
     shared = shared_width(facts)

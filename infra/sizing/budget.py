@@ -154,7 +154,7 @@ def _pool_fields(found: Resolved, groups: Layout | None, pool: Pool | None) -> d
 
 def _longest(found: Resolved, pool: Pool) -> int:
     """The longest length that fits for sure: up to the model's own limit."""
-    limit = max(found.facts.max_position if found.facts else 0, found.max_model_len)
+    limit = max(found.facts.limit(found.version) if found.facts else 0, found.max_model_len)
     if pool.low.fits and limit == found.max_model_len:
         return limit
     return longest(pool.layout, int(pool.available.low * GIB), limit)

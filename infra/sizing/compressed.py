@@ -50,6 +50,18 @@ def _compressor(ratio: int, width: int, index: int) -> KvLayer:
     return KvLayer(Cache.SLIDING, window=overlap * ratio, layer=index, block=block, page=_page(block * 2 * overlap * width * 4))
 
 
+def _states(used: int, index: int) -> KvLayer:
+    """The compressed states of a block of tokens."""
+    return KvLayer(Cache.MLA, layer=index, block=_BLOCK, page=_page(used), unpadded=used)
+
+
+def resized(layer: KvLayer, size: int | None) -> tuple[int, int]:
+    """(tokens, bytes) of a block when the user states the tokens: whole states only, so multiples of the coarsest ratio."""
+    if not size or not layer.unpadded or size % max(_COMPRESSOR_BLOCKS):
+        return layer.block, layer.page
+    return size, _page(layer.unpadded * size // layer.block)
+
+
 def caches(config: Config) -> Iterator[KvLayer]:
     """All caches in layer order."""
     width, index_width = integer(config, "head_dim"), integer(config, "index_head_dim")
@@ -57,11 +69,11 @@ def caches(config: Config) -> Iterator[KvLayer]:
         yield window_cache(config, index)
         if ratio not in _COMPRESSOR_BLOCKS:
             continue
-        yield KvLayer(Cache.MLA, layer=index, block=_BLOCK, page=_page(_BLOCK // ratio * _STATE_BYTES))
+        yield _states(_BLOCK // ratio * _STATE_BYTES, index)
         yield _compressor(ratio, width, index)
         if ratio == 4 and index_width:
             state = index_width + index_width // 128 * 4
-            yield KvLayer(Cache.MLA, layer=index, block=_BLOCK, page=_page(_BLOCK // ratio * state))
+            yield _states(_BLOCK // ratio * state, index)
             yield _compressor(ratio, index_width, index)
 
 

@@ -207,6 +207,7 @@ def _kv_settings(
         block_size=request.block_size,
         element=element,
         scales=scales,
+        e5m2=(request.kv_cache_dtype or "").lower() == "fp8_e5m2",
         state_element=width,
         prefix_caching=_caches_prefixes(facts, version) if caching is None else caching,
         disable_hybrid=bool(request.disable_hybrid_kv_cache_manager),
@@ -224,7 +225,7 @@ def resolve(request: SizingRequest) -> Resolved:
     card = gpu(request.gpu) if request.gpu else None
     memory = _memory(request, card)
     version = (parse_version(request.vllm_version) if request.vllm_version else None) or newest()
-    own = facts.default_length if facts else 0
+    own = facts.length(version) if facts else 0
     length = own if request.max_model_len in (None, -1) else request.max_model_len or 0
     v0 = version < (0, 8, 0) if request.v0_engine is None else request.v0_engine
     sequences, tokens = _v0_batches(request, version, length) if v0 else _batches(request, version, memory, card, length)

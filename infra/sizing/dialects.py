@@ -28,7 +28,7 @@ _NAMES = {
         "num_key_value_heads": "multi_query_group_num",
     },
     "exaone": {"num_hidden_layers": "num_layers"},
-    "step3_text": {"num_experts": "moe_num_experts"},
+    "step3_text": {"num_experts": "moe_num_experts", "num_key_value_heads": "num_attention_groups"},
     "nomic_bert": {
         "hidden_size": "n_embd",
         "num_hidden_layers": "n_layer",
@@ -46,6 +46,11 @@ def _table() -> dict[str, dict[str, Any]]:
     found = loaded["model_types"]
     assert isinstance(found, dict)
     return found
+
+
+def in_transformers(model_type: str) -> bool:
+    """Whether transformers has a class for it."""
+    return model_type in _table()
 
 
 def usual(config: Config) -> Config:

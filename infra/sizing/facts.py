@@ -10,12 +10,15 @@ from interlock.infra.sizing.compressed import described, is_compressed
 from interlock.infra.sizing.dialects import usual
 from interlock.infra.sizing.kv_layers import caches, head_dim_of, is_mla, kv_heads_of, layer_count, mixers
 from interlock.infra.sizing.layers import Cache, KvLayer
+from interlock.infra.sizing.lengths import limit_of, unscaled_of
 from interlock.infra.sizing.quantization import Quantization, Scheme
 from interlock.infra.sizing.reading import Config, integer, mapping, text, text_of, truth
 from interlock.infra.sizing.stated import in_words
+from interlock.infra.sizing.traits import traits
 
 # Architectures that answer with vectors or scores, and hold no KV cache when they are encoders.
 _ENCODERS = ("bert", "roberta", "xlm-roberta", "modernbert", "nomic_bert", "distilbert", "electra", "gte", "jina")
+_ASSUMED_LENGTH = 2048
 _DTYPES = {"float32": 4, "float": 4, "float16": 2, "half": 2, "bfloat16": 2, "auto": 2}
 
 
@@ -90,7 +93,8 @@ class ModelFacts:
     @cached_property
     def intermediate_size(self) -> int:
         """Width of a dense MLP."""
-        return integer(self.text, "intermediate_size", "ffn_dim", "n_inner")
+        stated = integer(self.text, "intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size")
+        return stated or traits(self.model_type, self.text).inter_of_hidden * self.hidden_size
 
     @cached_property
     def experts(self) -> int:
@@ -109,27 +113,17 @@ class ModelFacts:
 
     @cached_property
     def max_position(self) -> int:
-        """Longest context the config allows, rope scaling included where the config says so; 0 when unknown."""
-        own = integer(self.text, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length")
-        if self.model_type in ("roberta", "xlm-roberta"):
-            return max(0, own - integer(self.text, "pad_token_id", default=1) - 1)
-        scaling = mapping(self.text, "rope_scaling") or mapping(self.text, "rope_parameters")
-        kind = text(scaling, "rope_type", "type")
-        factor = scaling.get("factor")
-        if kind in ("linear", "dynamic", "yarn") and isinstance(factor, int | float) and factor > 1:
-            original = integer(scaling, "original_max_position_embeddings")
-            if kind == "yarn":
-                return int(original * factor) if original else own
-            return int(own * factor) if not original else own
-        return own
+        """Longest context the newest version allows; 0 when the config does not say."""
+        return self.limit((0, 33, 0))
 
-    @cached_property
-    def default_length(self) -> int:
-        """The length that is taken when none is stated: the config's, or with longrope the one before scaling."""
-        scaling = mapping(self.text, "rope_scaling") or mapping(self.text, "rope_parameters")
-        if text(scaling, "rope_type", "type") == "longrope":
-            return integer(self.text, "original_max_position_embeddings") or self.max_position
-        return self.max_position
+    def limit(self, version: tuple[int, int, int]) -> int:
+        """Longest context the config allows in that version; 0 when it does not say."""
+        return limit_of(self.text, self.outer_type, version)
+
+    def length(self, version: tuple[int, int, int]) -> int:
+        """The length that is taken when none is stated: the config's, with longrope the one before scaling, 2048 when it says nothing."""
+        own = self.limit(version)
+        return unscaled_of(self.text) or own or (_ASSUMED_LENGTH if self.architecture and self.complete else 0)
 
     @cached_property
     def dtype_bytes(self) -> int:
@@ -148,7 +142,7 @@ class ModelFacts:
         outer, own = self.config.get("tie_word_embeddings"), self.text.get("tie_word_embeddings")
         if self.outer_type == "mistral3" and outer is None and not self.checkpoint_bytes:
             return True  # the default of the whole config; the whole's word counts (config/vllm.py::with_hf_config)
-        stated = outer if isinstance(outer, bool) else own
+        stated = outer if isinstance(outer, bool) else own if isinstance(own, bool) else self.text.get("tie_embedding")
         return stated if isinstance(stated, bool) else self.model_type.startswith(("gemma", "cohere", "command"))
 
     @cached_property

@@ -8,6 +8,9 @@ from interlock.infra.sizing.compressed import is_compressed
 from interlock.infra.sizing.layers import Cache, KvLayer, State, StateKind
 from interlock.infra.sizing.reading import Config, integer, layers_in, mapping, sequence, text, truth
 
+# Their low-rank projections are undone before keys and values are cached (vLLM: models/minicpm3.py).
+_LATENT_UNCACHED = ("minicpm3",)
+
 
 def head_dim_of(config: Config) -> int:
     """Width of one attention head (``head_dim``, else hidden size / heads)."""
@@ -18,6 +21,8 @@ def head_dim_of(config: Config) -> int:
 
 def kv_heads_of(config: Config) -> int:
     """KV heads of the whole model (as many as query heads when the config does not say)."""
+    if text(config, "model_type") == "falcon" and not truth(config, "new_decoder_architecture"):
+        return 1 if truth(config, "multi_query", default=True) else integer(config, "num_attention_heads")
     return integer(config, "num_key_value_heads", "num_kv_heads", "multi_query_group_num") or integer(
         config, "num_attention_heads", "n_head"
     )
@@ -30,7 +35,12 @@ def layer_count(config: Config) -> int:
 
 
 def is_mla(config: Config) -> bool:
-    """Multi-head latent attention (DeepSeek V2 and its relatives)."""
+    """Multi-head latent attention (DeepSeek V2 and its relatives) whose latent is what is cached."""
+    return has_latent(config) and text(config, "model_type") not in _LATENT_UNCACHED
+
+
+def has_latent(config: Config) -> bool:
+    """Attention with low-rank projections, whatever is cached of it."""
     return integer(config, "kv_lora_rank") > 0
 
 
@@ -42,7 +52,7 @@ def mixers(config: Config) -> tuple[str, ...]:
         found = reader(config, count, model_type)
         if found and len(found) >= count:
             return found[:count]
-    default = "mla" if is_mla(config) else "sliding" if _whole_model_slides(config, model_type) else "full"
+    default = "mla" if has_latent(config) else "sliding" if _whole_model_slides(config, model_type) else "full"
     return (default,) * count
 
 
@@ -68,6 +78,7 @@ def _declared_types(config: Config, count: int, model_type: str) -> tuple[str, .
         "sliding_attention": "sliding",
         "chunked_attention": "chunked",
         "linear_attention": "linear",
+        "conv": "linear",
         "mamba": "mamba",
         "attention": "full",
         "deepseek_sparse_attention": "mla",
@@ -94,6 +105,9 @@ def _linear_attention(config: Config, count: int, model_type: str) -> tuple[str,
         every = max(1, count // integer(config, "full_attention_layers"))
         full = {i for i in range(count) if (i + 1) % every == 0} | {count - 1}
         return tuple("mla" if i in full else "linear" for i in range(count))
+    listed = sequence(config, "attn_layer_indices")
+    if listed and model_type == "bamba":
+        return tuple("full" if i in listed else "mamba" for i in range(count))
     period = integer(config, "attn_layer_period")
     if period:
         offset = integer(config, "attn_layer_offset")
@@ -123,6 +137,8 @@ def _whole_model_slides(config: Config, model_type: str) -> bool:
     """A model without ``layer_types`` whose config has a window: every layer is planned as sliding, however long the window is."""
     if not integer(config, "sliding_window"):
         return False
+    if model_type == "dots1":
+        return False
     if model_type.startswith(("qwen", "mimo")):
         return truth(config, "use_sliding_window")
     return True
@@ -133,6 +149,9 @@ def state_of(config: Config, mixer: str) -> State | None:
     kernel = integer(config, "linear_conv_kernel_dim", "conv_kernel", "mamba_d_conv", "d_conv", default=4)
     fp32 = text(config, "mamba_ssm_dtype", "mamba_ssm_cache_dtype") == "float32" or text(config, "model_type") == "nemotron_h"
     linear = mapping(config, "linear_attn_config")
+    if mixer == "linear" and integer(config, "conv_L_cache"):
+        width = integer(config, "conv_dim", "hidden_size")
+        return State(StateKind.SHORT_CONV, integer(config, "conv_L_cache"), heads=width, head_dim=1, state=0)
     if mixer == "linear" and integer(config, "linear_num_value_heads"):
         return State(
             StateKind.GDN,
@@ -191,7 +210,10 @@ def caches(config: Config) -> Iterator[KvLayer]:
             state = state_of(config, "mamba" if mixer == "both" else mixer)
             if state is not None:
                 yield KvLayer(Cache.STATE, state=state, layer=index)
-        if mixer == "mla":
+        if mixer == "mla" and not is_mla(config):
+            width = integer(config, "qk_nope_head_dim") + integer(config, "qk_rope_head_dim")
+            yield KvLayer(Cache.FULL, kv_heads_of(config), width, width, layer=index)
+        elif mixer == "mla":
             yield KvLayer(Cache.MLA, 1, latent, 0, layer=index)
             if integer(config, "index_head_dim"):
                 yield KvLayer(Cache.INDEXER, 1, integer(config, "index_head_dim"), 0, layer=index)

@@ -5,12 +5,17 @@ from dataclasses import dataclass, replace
 from math import lcm
 
 from interlock.infra.catalog.vllm_defaults import Version, switch
+from interlock.infra.sizing.compressed import resized
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.layers import Cache, KvLayer, State, StateKind
 from interlock.infra.sizing.reading import ceil_div, integer
+from interlock.infra.sizing.traits import traits
 
 # fp8 keys of sparse latent attention carry scales and a 16-bit rope part: 656 bytes per token (vLLM: mla_attention.py).
 _SPARSE_FP8_TOKEN = 656
+# Sliding layers choose their own block size since the first, and fill the model's block since the second.
+_WINDOWS_CHOOSE_SINCE, _WINDOWS_FILL_SINCE = (0, 23, 0), (0, 30, 0)
+_FLASHINFER_HEADS, _FLASHINFER_BLOCKS = (64, 128, 256, 512), (16, 32, 64)
 # Kind of caches whose pages of different sizes lie side by side in a block.
 PACKED = "packed"
 
@@ -35,6 +40,8 @@ class Settings:
     """The recurrent state was asked in float32."""
     prefix_caching: bool = True
     disable_hybrid: bool = False
+    e5m2: bool = False
+    """The cache is in fp8_e5m2, which FlashInfer's kernels read on Hopper (FlashAttention does not)."""
     speculative: int = 0
     """Draft tokens per step."""
     in_flight: int = 8192
@@ -151,8 +158,21 @@ def _hybrid_block(facts: ModelFacts, state: State, mode: str, settings: Settings
     return block, block * per_token
 
 
+def _window_block(layer: KvLayer, block: int, settings: Settings) -> int:
+    """Tokens per block of a sliding layer, which chooses its own (``layers/attention/attention.py::get_kv_cache_spec``): until 0.29 the
+    smallest that its kernel takes, then the layer's page at the model's block size, in sizes the kernel takes."""
+    if settings.version < _WINDOWS_CHOOSE_SINCE:
+        return block
+    if not settings.version >= _WINDOWS_FILL_SINCE:
+        return min(block, 16)
+    flash_infer = settings.e5m2 and layer.head_dim in _FLASHINFER_HEADS
+    return max((size for size in _FLASHINFER_BLOCKS if size <= block), default=block) if flash_infer else block
+
+
 def layer_specs(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: Sequence[KvLayer] = ()) -> list[tuple[int, KvSpec]]:
     """(layer index, cache) of every cache of the model, and of its draft, on one rank."""
+    if traits(facts.model_type, facts.text).plain_cache:
+        settings = replace(settings, element=settings.state_element, scales=0)
     sparse = any(layer.cache is Cache.INDEXER for layer in facts.kv_layers)
     state = next((layer.state for layer in facts.kv_layers if layer.state), None)
     block, page, mode = base_block(facts, settings), 0, "none"
@@ -160,6 +180,7 @@ def layer_specs(facts: ModelFacts, settings: Settings, max_model_len: int, draft
         mode = _state_mode(facts, state, settings)
         if facts.hybrid:
             block, page = _hybrid_block(facts, state, mode, settings)
+    promoted = settings.disable_hybrid and any(layer.cache in (Cache.FULL, Cache.MLA) for layer in facts.kv_layers)
     specs: list[tuple[int, KvSpec]] = []
     for layer in (*facts.kv_layers, *drafts):
         if layer.state is not None:
@@ -167,10 +188,12 @@ def layer_specs(facts: ModelFacts, settings: Settings, max_model_len: int, draft
             tokens = block if mode != "none" else max_model_len
             spec = KvSpec(Cache.STATE, tokens, 0, size, state_blocks=_state_blocks(layer.state, mode, settings), kind=layer.state.kind)
         elif layer.page:
-            spec = KvSpec(layer.cache, layer.block, layer.page // layer.block, layer.page, layer.window, kind=PACKED)
+            tokens, size = resized(layer, settings.block_size)
+            spec = KvSpec(layer.cache, tokens, size // tokens, size, layer.window, kind=PACKED)
         else:
             per_token = _token_bytes(layer, settings, sparse)
             kind = f"{layer.heads_on_rank(settings.tp)}x{layer.head_dim}+{layer.value_dim}"
-            spec = KvSpec(layer.cache, block, per_token, block * per_token, layer.window, kind=kind)
+            tokens = _window_block(layer, block, settings) if layer.cache is Cache.SLIDING and not promoted else block
+            spec = KvSpec(layer.cache, tokens, per_token, tokens * per_token, layer.window, kind=kind)
         specs.append((layer.layer, spec))
     return specs

@@ -22,6 +22,7 @@ class StateKind(StrEnum):
     KDA = "kda"
     MAMBA1 = "mamba1"
     MAMBA2 = "mamba2"
+    SHORT_CONV = "short convolution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class State:
     kind: StateKind
     conv_kernel: int
     heads: int
-    """Value heads (GDN), heads (Mamba-2, KDA) or the inner width (Mamba-1)."""
+    """Value heads (GDN), heads (Mamba-2, KDA) or the inner width (Mamba-1, short convolution)."""
     head_dim: int
     """Width of a value head; 1 for Mamba-1."""
     state: int
@@ -81,6 +82,8 @@ class KvLayer:
     """Tokens in a block, when the model fixes it."""
     page: int = 0
     """Bytes of such a block."""
+    unpadded: int = 0
+    """Bytes of it that are used, where the user's block size may replace the model's."""
 
     def heads_on_rank(self, tp: int) -> int:
         """KV heads one rank holds: divided by TP, at least one."""

@@ -22,6 +22,8 @@ def recurrent(ledger: Ledger, facts: ModelFacts, mixer: str, index: int) -> None
             _mamba2(ledger, facts, state, module)
         case StateKind.MAMBA1:
             _mamba1(ledger, facts, state, module)
+        case StateKind.SHORT_CONV:
+            _short_convolution(ledger, facts, state, module)
 
 
 def _gated_delta_net(ledger: Ledger, facts: ModelFacts, state: State, module: str) -> None:
@@ -35,6 +37,14 @@ def _gated_delta_net(ledger: Ledger, facts: ModelFacts, state: State, module: st
     ledger.add(state.heads // tp, 4)
     ledger.add(state.head_dim)
     ledger.row(f"{module}.out_proj", values, hidden)
+
+
+def _short_convolution(ledger: Ledger, facts: ModelFacts, state: State, module: str) -> None:
+    """LFM2 (vLLM: ``layers/mamba/short_conv.py``)."""
+    width, bias = state.heads, truth(facts.text, "conv_bias")
+    ledger.add(width // ledger.shard.tp * (state.conv_kernel + (1 if bias else 0)))
+    ledger.column(f"{module}.in_proj", facts.hidden_size, [width, width, width], bias=bias)
+    ledger.row(f"{module}.out_proj", width, facts.hidden_size, bias=bias)
 
 
 def _mamba2(ledger: Ledger, facts: ModelFacts, state: State, module: str) -> None:

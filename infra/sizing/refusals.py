@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator
 
+from interlock.infra.catalog.architectures import last_version, plugin, without_pipeline
+from interlock.infra.catalog.vllm_defaults import parse_version
 from interlock.infra.sizing.accepted import not_accepted
 from interlock.infra.sizing.compressed import is_compressed
 from interlock.infra.sizing.defaults import Resolved
+from interlock.infra.sizing.dialects import in_transformers
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.quantization import Scheme
 from interlock.infra.sizing.request import SizingRequest
 from interlock.infra.sizing.tensor_parallel import tp_problem
 
-# Families whose models in vLLM do not implement SupportsPP (encoders apart).
-_NO_PIPELINE = ("mamba2", "zamba2")
 _COMPRESSED_16_BIT_SINCE = (0, 30, 0)
 
 
@@ -26,7 +27,7 @@ def refusals(found: Resolved) -> tuple[str, ...]:
 def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Iterator[str]:
     if facts.quantization is not None and facts.quantization.scheme is Scheme.GGUF:
         yield "GGUF weights are read by a plug-in only (vllm-gguf-plugin); use the safetensors checkpoint"
-    own = facts.max_position
+    own = facts.limit(found.version)
     if own and request.max_model_len and request.max_model_len > own:
         yield f"max_model_len {request.max_model_len} is longer than the {own} positions of the model"
     if request.max_model_len == -1 and not own:
@@ -34,7 +35,7 @@ def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
     tokens = request.max_num_batched_tokens
     if facts.pooling and tokens and tokens < found.max_model_len:
         yield f"an encoder takes a prompt at once: max_num_batched_tokens {tokens} is below max_model_len {found.max_model_len}"
-    if request.pp > 1 and (facts.pooling or facts.model_type in _NO_PIPELINE):
+    if request.pp > 1 and not runs_in_pipeline(facts):
         yield "pipeline parallelism is not supported for this model"
     if request.pp > max(facts.layers, 1):
         yield f"{request.pp} pipeline stages for {facts.layers} layers"
@@ -43,9 +44,24 @@ def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
     stated = (request.kv_cache_dtype or "").lower()
     if is_compressed(facts.text) and stated and not stated.startswith("fp8") and found.version < _COMPRESSED_16_BIT_SINCE:
         yield f"before 0.30 the compressed cache of {facts.model_type} is fp8 only, not {stated}: set --kv-cache-dtype fp8"
+    yield from _not_served(found, facts)
     yield from not_accepted(found, facts)
     yield from _context_parallel(facts, request)
     yield from _draft(found, facts, request)
+
+
+def _not_served(found: Resolved, facts: ModelFacts) -> Iterator[str]:
+    """Architectures that were removed; transformers' own class serves some of them, not those with recurrent states."""
+    outside, last = plugin(facts.architecture), parse_version(last_version(facts.architecture) or "")
+    if outside:
+        yield f"{facts.architecture} is served by a plug-in only ({outside})"
+    elif last and found.version > last and (not in_transformers(facts.model_type) or any(layer.state for layer in facts.kv_layers)):
+        yield f"{facts.architecture} was served until vLLM {'.'.join(map(str, last))} and is not any more"
+
+
+def runs_in_pipeline(facts: ModelFacts) -> bool:
+    """Whether its class implements SupportsPP."""
+    return not (facts.pooling or facts.architecture in without_pipeline() or facts.model_type in ("mamba2", "zamba2"))
 
 
 def _context_parallel(facts: ModelFacts, request: SizingRequest) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Which tensor-parallel sizes a model accepts, and why the others are refused."""
 
 from interlock.infra.sizing.facts import ModelFacts
+from interlock.infra.sizing.layers import StateKind
 from interlock.infra.sizing.quantization import Scheme
 from interlock.infra.sizing.reading import integer, round_up
 
@@ -16,7 +17,7 @@ def tp_problem(facts: ModelFacts, tp: int, version: tuple[int, int, int] = (0, 3
         return f"tensor parallel size {tp} is below 1"
     if tp == 1:
         return None
-    return _heads(facts, tp) or _vocabulary(facts, tp) or _alignment(facts, tp, version, expert_parallel)
+    return _heads(facts, tp) or _vocabulary(facts, tp) or _groups(facts, tp) or _alignment(facts, tp, version, expert_parallel)
 
 
 def _heads(facts: ModelFacts, tp: int) -> str | None:
@@ -32,6 +33,18 @@ def _vocabulary(facts: ModelFacts, tp: int) -> str | None:
     padded = round_up(facts.vocab_size, 64)
     if padded % tp:
         return f"the vocabulary of {facts.vocab_size} (padded to {padded}) is not divisible by tensor parallel size {tp}"
+    return None
+
+
+def _groups(facts: ModelFacts, tp: int) -> str | None:
+    """Groups of Mamba-2 are divided, or one is repeated (vLLM: ``layers/mamba/mamba_mixer2.py``)."""
+    state = next((layer.state for layer in facts.kv_layers if layer.state), None)
+    if state is None or state.kind is not StateKind.MAMBA2:
+        return None
+    if state.heads % tp:
+        return f"{state.heads} Mamba heads are not divisible by tensor parallel size {tp}"
+    if state.key_heads % tp and state.key_heads != 1:
+        return f"{state.key_heads} Mamba groups are neither one nor divisible by tensor parallel size {tp}"
     return None
 
 

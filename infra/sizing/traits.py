@@ -34,6 +34,18 @@ class Traits:
     """The output head has a bias."""
     every_stage: tuple[str, ...]
     """Parts that every pipeline stage holds although it uses them on one only: embed, norm, head."""
+    final_norm: bool
+    """There are weights in the norm after the last layer."""
+    positions: str
+    """The field with the number of learned positions; '' when positions are computed."""
+    position_offset: int
+    """Rows of that table before the first position."""
+    embed_norm: bool
+    """A norm follows the input embedding."""
+    plain_cache: bool
+    """Its attention is built without the cache's configuration: an fp8 cache is not used."""
+    inter_of_hidden: int
+    """Width of the MLP as a multiple of the residual width, where the config does not state it."""
 
 
 @cache
@@ -53,7 +65,8 @@ def traits(model_type: str, config: Config) -> Traits:
     row: dict[str, Any] = {**_table()["default"], **_table()["families"].get(model_type, {})}
     qk_norm = row["qk_norm"]
     if qk_norm not in ("", "head", "full", "full_tp"):
-        qk_norm = "head" if config.get(qk_norm) is True else ""
+        field, _, kind = qk_norm.partition(":")
+        qk_norm = (kind or "head") if config.get(field) is True else ""
 
     def flag(name: str) -> bool:
         value = row[name]
@@ -74,4 +87,10 @@ def traits(model_type: str, config: Config) -> Traits:
         expert_bias=flag("expert_bias"),
         head_bias=flag("head_bias"),
         every_stage=tuple(row["every_stage"]),
+        final_norm=flag("final_norm"),
+        positions=str(row["positions"]),
+        position_offset=int(row["position_offset"]),
+        embed_norm=flag("embed_norm"),
+        plain_cache=flag("plain_cache"),
+        inter_of_hidden=int(row["inter_of_hidden"]),
     )

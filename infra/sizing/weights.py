@@ -6,7 +6,7 @@ from functools import lru_cache
 from interlock.infra.sizing import blocks, compressed
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.ledger import Ledger, Shard
-from interlock.infra.sizing.reading import integer, text
+from interlock.infra.sizing.reading import integer, text, truth
 from interlock.infra.sizing.recurrent import recurrent
 from interlock.infra.sizing.traits import Traits, traits
 from interlock.infra.sizing.vision import tower
@@ -56,8 +56,8 @@ def rank_weights(facts: ModelFacts, shard: Shard, width: int | None = None) -> R
 def _decoder(ledger: Ledger, facts: ModelFacts, family: Traits) -> None:
     shard, hidden = ledger.shard, facts.hidden_size
     if shard.first or (facts.tied and shard.last) or "embed" in family.every_stage:
-        ledger.vocabulary(facts.vocab_size, hidden)
-    if shard.last or "norm" in family.every_stage:
+        _embeddings(ledger, facts, family)
+    if family.final_norm and (shard.last or "norm" in family.every_stage) and truth(facts.text, "do_layer_norm_before", default=True):
         ledger.add(hidden * (2 if family.norm_bias else 1))
     if facts.head == "classify":
         ledger.add(labels(facts) * hidden, 4)
@@ -79,18 +79,42 @@ def _decoder(ledger: Ledger, facts: ModelFacts, family: Traits) -> None:
         ledger.add(per_layer)
 
 
+def _embeddings(ledger: Ledger, facts: ModelFacts, family: Traits) -> None:
+    """The input embedding, with learned positions, a projection to the residual width (OPT) or a norm (BLOOM) where there is one."""
+    hidden = facts.hidden_size
+    width = integer(facts.text, "word_embed_proj_dim") or hidden
+    ledger.vocabulary(facts.vocab_size, width)
+    if width != hidden:
+        ledger.linear("model.decoder.project_in", width, hidden)
+        ledger.linear("model.decoder.project_out", hidden, width)
+    if family.positions:
+        ledger.add((integer(facts.text, family.positions) + family.position_offset) * hidden)
+    if family.embed_norm:
+        ledger.add(hidden * (2 if family.norm_bias else 1))
+
+
+def _norms(facts: ModelFacts, family: Traits) -> int:
+    """Norms of the residual width in a layer; Falcon's attention and MLP that run side by side share one unless it says otherwise."""
+    config = facts.text
+    if facts.model_type == "falcon" and truth(config, "parallel_attn", default=True):
+        return integer(config, "num_ln_in_parallel_attn") or (2 if truth(config, "new_decoder_architecture") else 1)
+    return family.norms
+
+
 def _layer(ledger: Ledger, facts: ModelFacts, family: Traits, index: int) -> None:
     mixer, hidden, module = facts.mixers[index], facts.hidden_size, f"model.layers.{index}"
-    if facts.model_type == "nemotron_h" or facts.model_type.startswith("mamba"):
+    if facts.model_type in ("nemotron_h", "falcon_mamba") or facts.model_type.startswith("mamba"):
         _single(ledger, facts, family, index)
         return
-    ledger.add(family.norms * hidden * (2 if family.norm_bias else 1))
+    ledger.add(_norms(facts, family) * hidden * (2 if family.norm_bias else 1))
     if mixer in ("linear", "mamba", "both"):
         recurrent(ledger, facts, "mamba" if mixer == "both" else mixer, index)
     if mixer == "mla":
         blocks.latent_attention(ledger, facts, index)
     elif compressed.is_compressed(facts.text):
         compressed.attention(ledger, facts.text, hidden, facts.attention_heads, index)
+    elif facts.model_type == "step3_text":
+        blocks.shared_query_attention(ledger, facts, index)
     elif mixer not in ("linear", "mamba"):
         blocks.attention(ledger, facts, family, index)
     both = facts.model_type.startswith("gemma4")

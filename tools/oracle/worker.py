@@ -35,7 +35,14 @@ from tools.oracle import catalog, lines, questions, ranks  # noqa: E402
 
 PLANNING_ERRORS = (ValueError, AssertionError, NotImplementedError, RuntimeError)
 LONGEST_S = 300
-PRETENCE = ("meta tensor", "image processor", "failed to be inspected", "does not recognize this architecture")
+PRETENCE = (
+    "meta tensor",
+    "Meta tensor",
+    "image processor",
+    "failed to be inspected",
+    "does not recognize this architecture",
+    "number of available GPUs",
+)
 
 
 def in_fork(work: Callable[[], None], preload: bool = False) -> bool:
@@ -125,7 +132,7 @@ class Asker:
 
     def refused(self, head: dict[str, Any], refusal: ranks.Refused) -> None:
         cause = refusal.cause
-        if isinstance(cause, OSError | ImportError) or any(words in str(cause).lower() for words in PRETENCE):
+        if isinstance(cause, OSError | ImportError) or any(words in str(cause) for words in PRETENCE):
             self.unanswered(head, f"{type(cause).__name__}: {cause}")
             return
         frames = [f for f in traceback.extract_tb(refusal.cause.__traceback__) if "vllm" in f.filename]
