@@ -1,4 +1,4 @@
-"""Regenerates tests/engine/oracle.jsonl: python -m tools.oracle [--versions V ...] [--models M ...] [--fresh].
+"""Regenerates tests/engine/oracle.jsonl: python -m tools.oracle [--versions V ...] [--models M ...] [--fresh] [--activation].
 
 The file's own answers are where a run starts: only questions that are not answered in it are asked; --fresh asks again. Answers are
 kept per version and model, so that a run can be stopped and taken up again, and every model that is through is written into the
@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 from tools.common import ROOT, ToolError, home, run_main, say
-from tools.oracle import catalog, environment, questions
+from tools.oracle import activations, catalog, environment, questions
 
 VERSIONS = ("0.26.0", "0.29.0", "0.33.0")
 TARGET = ROOT / "tests" / "engine" / "oracle.jsonl"
@@ -71,12 +71,18 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--versions", nargs="+", default=VERSIONS, choices=VERSIONS)
     parser.add_argument("--models", nargs="+", help="default: all of tools/oracle/models.json")
     parser.add_argument("--fresh", action="store_true", help="ask again what was answered before")
+    parser.add_argument(
+        "--activation", action="store_true", help="memory of the profile run instead: tests/engine/activation.jsonl"
+    )
     options = parser.parse_args(arguments)
     known = [n for n, m in catalog.models().items() if m.family != "draft"]
     unknown = sorted(set(options.models or ()) - set(known))
     if unknown:
         raise ToolError(f"--models: {', '.join(unknown)}: not in tools/oracle/models.json")
     names = options.models or known
+    if options.activation:
+        activations.regenerate(options.versions, names, fresh=options.fresh)
+        return 0
     seed()
     for version in options.versions:
         for name in names if options.fresh else ():

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 # `size.longest_edge` of the published preprocessor files, where the model's folder has none (pixels of one image).
-MAX_PIXELS = {"qwen2_5_vl": 12_845_056, "qwen2_vl": 12_845_056, "qwen3_vl": 16_777_216, "qwen3_5": 16_777_216, "qwen3_5_moe": 16_777_216}
+QWEN2, QWEN3 = ("qwen2_vl", "qwen2_5_vl"), ("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")
+MAX_PIXELS = dict.fromkeys(QWEN2, 12_845_056) | dict.fromkeys(QWEN3, 16_777_216)
 VIDEO_STEPS = 7
 GEMMA4_FRAMES, GEMMA4_FRAME_TOKENS = 32, 70
 LLAMA4_TILES = 17  # 16 and the whole image
@@ -33,7 +34,9 @@ def largest(config: Any, dtype: torch.dtype, processor: dict[str, Any], length: 
     kind = config.model_type
     if kind in MAX_PIXELS:
         return _qwen(config, dtype, processor.get("max_pixels", MAX_PIXELS[kind]), length)
-    builders = {"gemma3": _gemma3, "gemma4": _gemma4, "mistral3": _pixtral, "llama4": _llama4}
+    builders = {"gemma3": _gemma3, "gemma4": _gemma4, "mistral3": _pixtral, "llama4": _llama4, "llava": _llava}
+    if kind == "internvl_chat":
+        return _intern(config, dtype, length)
     return builders[kind](config, dtype) if kind in builders else None
 
 
@@ -118,3 +121,32 @@ def _llama4(config: Any, dtype: torch.dtype) -> Item:
         }
 
     return Item("image", LLAMA4_TILES * tokens, LLAMA4_TILES * patches, build)
+
+
+def _llava(config: Any, dtype: torch.dtype) -> Item:
+    vision = config.vision_config
+    patches = (vision.image_size // vision.patch_size) ** 2
+
+    def build(items: int) -> dict[str, Any]:
+        return {"pixel_values": _meta(items, 3, vision.image_size, vision.image_size, dtype=dtype)}
+
+    return Item("image", patches, patches + 1, build)
+
+
+def _intern(config: Any, dtype: torch.dtype, length: int) -> Item:
+    """A video of as many frames as a request holds beside an image; every frame is one tile."""
+    vision = config.vision_config
+    tile = (vision.image_size // vision.patch_size) ** 2
+    tokens = int(tile * config.downsample_ratio**2)
+    image = config.max_dynamic_patch + (1 if config.use_thumbnail else 0)
+    frames = (length - image * tokens) // tokens
+    tiles = max(frames, image)
+    side = vision.image_size
+
+    def build(items: int) -> dict[str, Any]:
+        pixels, counts = _meta(items * tiles, 3, side, side, dtype=dtype), torch.tensor([tiles] * items, device="cpu")
+        if tiles > image:
+            return {"pixel_values_flat_video": pixels, "video_num_patches": counts, "video_token_id": 1}
+        return {"pixel_values_flat": pixels, "image_num_patches": counts, "image_token_id": 1}
+
+    return Item("video" if tiles > image else "image", tiles * tokens, tiles * (tile + 1), build)
