@@ -11,8 +11,8 @@ from interlock.infra.values import GIB
 SOURCE = "tensors live at the peak of vLLM's model code (tests/engine/activation.jsonl), runs on an H200 (0.26, 0.33), public logs"
 # Sorting the float32 logits held 9.6 to 10 copies of them (12 of 14 logs of 0.10 to 0.14).
 _SORTED_COPIES = (9.5, 9.75, 10.0)
-# FlashInfer, where the image brings it, sorts nothing: 16-bit and float32 logits, masked logits, probabilities; 0.11.1 made it opt-in.
-_FLASHINFER_COPIES = 3.5
+# V0: 9 of 32 logs at that figure for its default of 256 sequences, the others from 1.3 up: fewer were often set and seldom written down.
+_V0_FEWEST = 1.3
 # The fused sampler holds the 16-bit logits and one float32 copy, here in copies of the float32 logits.
 _FUSED_COPIES = (1.0, 1.5, 2.0)
 # Tokens of all data-parallel engines meet in the experts, in chunks of at most so many (VLLM_FUSED_MOE_CHUNK_SIZE).
@@ -61,13 +61,13 @@ def activation(found: Resolved) -> tuple[Estimate, str]:
     exchange = _exchange_gib(found, facts)
     settled = _settled_gib(found, facts)
     beside = (images.output if images else 0.0) - settled
-    one_pass = (passed.low - settled + 0.6 * exchange, passed.likely + beside + exchange, passed.high + beside + 1.5 * exchange)
+    one_pass = (passed.low - settled + 0.75 * exchange, passed.likely + beside + exchange, passed.high + beside + 1.3 * exchange)
     # Only the last pipeline stage samples, and only up to one row per batched token.
     rows = 0 if facts.pooling else min(found.sequences, found.batched_tokens)
     logits = rows * facts.vocab_size * 4 / GIB
     copies = _FUSED_COPIES if switch("triton_sampler", found.version) and not found.v0 else _SORTED_COPIES
-    fewest = _FLASHINFER_COPIES if switch("flashinfer_sampler", found.version) and not found.v0 else copies[0]
-    sampler = (min(fewest, copies[0]) * logits, copies[1] * logits, copies[2] * logits)
+    fewest = _V0_FEWEST if found.v0 and found.request.max_num_seqs is None else copies[0]
+    sampler = (fewest * logits, copies[1] * logits, copies[2] * logits)
     largest = tuple(max(0.0, size - settled) for size in (images.low, images.likely, images.high)) if images else (0.0, 0.0, 0.0)
     parts = {"forward": one_pass, "sampler": sampler, "encoder": largest}
     likely_part = max(parts, key=lambda name: parts[name][1])

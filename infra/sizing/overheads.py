@@ -12,7 +12,7 @@ _USUAL_GRAPHS = 86
 # (logged estimates of 0.20 and later: 0.23 to 0.71 GiB; 0.69 on an H200 with 0.33).
 _GRAPH_GIB = ((0.05, 0.1), (0.1, 0.4), (0.2, 0.7))
 # One GPU: 0.02 to 0.14 in 12 logs of 0.9 to 0.15; 0.07 to 0.30 since 0.20, 0.225 (0.26) and 0.146 (0.33) on an H200; V0 0.01 to 0.35.
-_OTHER = {"v0": (0.0, 0.12, 0.4), "v1": (0.0, 0.1, 0.2), "late v1": (0.05, 0.225, 0.35), "consumed": (0.05, 0.146, 0.35)}
+_OTHER = {"v0": (0.0, 0.12, 0.4), "v1": (0.01, 0.1, 0.16), "late v1": (0.05, 0.225, 0.35), "consumed": (0.05, 0.146, 0.35)}
 _CONTEXT_COUNTED = (0, 20, 0)
 # What a tensor-parallel group adds: (over NVLink, more than two ranks) -> low, likely, high. 0.54 and 0.55 (2 H100), 1.38 (2 H200),
 # 0.95 to 1.84 (4, NVLink), 0.2 to 1.7 (4, PCIe).
@@ -23,6 +23,8 @@ _GROUP = {
     (False, True): (0.05, 0.6, 1.7),
 }
 
+# Cards up to this size are bought without NVLink.
+_LARGEST_CONSUMER_GIB = 33.0
 OTHER_SOURCE = "logs of 0.10 to 0.33 by tensor parallel size; 0.225 GiB (0.26) and 0.146 GiB + sampler state (0.33) on an H200"
 
 
@@ -82,7 +84,7 @@ def non_torch(found: Resolved) -> tuple[Estimate, str]:
         figures.append(_GROUP[_linked(found), tp > 2])
     if found.request.dp > 1 and found.request.expert_parallel:
         others = found.request.dp - 1
-        figures.append((0.0, 0.15 * others, 0.5 * others))
+        figures.append((0.0, 0.15 * others, 0.35 * others))
     if pp > 1:
         figures.append((0.05, 0.2, 0.6))
     low, likely, high = (sum(figure[i] for figure in figures) + state for i in range(3))
@@ -97,8 +99,10 @@ def _accounting(found: Resolved) -> str:
 
 
 def _linked(found: Resolved) -> bool:
-    """The GPUs reach each other over NVLink (taken when the GPU is not known): custom collectives then hold buffers of their own."""
-    return found.gpu is None or found.gpu.nvlink
+    """The GPUs reach each other over NVLink (taken for an unknown card of a data center's size): custom collectives hold buffers then."""
+    if found.gpu is None:
+        return found.memory is None or found.memory.likely > _LARGEST_CONSUMER_GIB
+    return found.gpu.nvlink
 
 
 def start_gib(found: Resolved) -> Estimate:

@@ -65,9 +65,9 @@ def test_values_out_of_range_are_left_out_and_named() -> None:
 
 
 def test_a_missing_length_decides_nothing_by_itself() -> None:
-    case = {"id": "x", "model": "openai/gpt-oss-120b", "gpu": "H100", "tp": 1, "gpu_memory_utilization": 0.9, "vllm_version": "0.11.0"}
+    case = {"id": "x", "model": "Qwen/Qwen3-32B", "gpu": "H100", "tp": 1, "gpu_memory_utilization": 0.9, "vllm_version": "0.11.0"}
     assert answer_of(case)["verdict"] == "unsure"
-    assert answer_of({**case, "max_model_len": 131072})["verdict"] == "does_not_fit"
+    assert answer_of({**case, "max_model_len": 40960})["verdict"] == "does_not_fit"
 
 
 def test_gpus_without_a_split_are_tensor_parallel() -> None:
