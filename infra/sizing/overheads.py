@@ -12,7 +12,7 @@ _USUAL_GRAPHS = 86
 # (logged estimates of 0.20 and later: 0.23 to 0.71 GiB; 0.69 on an H200 with 0.33).
 _GRAPH_GIB = ((0.05, 0.1), (0.1, 0.4), (0.2, 0.7))
 # One GPU: 0.02 to 0.14 in 12 logs of 0.9 to 0.15; 0.07 to 0.30 since 0.20, 0.225 (0.26) and 0.146 (0.33) on an H200; V0 0.01 to 0.35.
-_OTHER = {"v0": (0.0, 0.12, 0.4), "v1": (0.01, 0.1, 0.16), "late v1": (0.05, 0.225, 0.35), "consumed": (0.05, 0.146, 0.35)}
+_OTHER = {"v0": (0.0, 0.12, 0.4), "v1": (0.01, 0.1, 0.2), "late v1": (0.05, 0.225, 0.35), "consumed": (0.05, 0.146, 0.35)}
 _CONTEXT_COUNTED = (0, 20, 0)
 # What a tensor-parallel group adds: (over NVLink, more than two ranks) -> low, likely, high. 0.54 and 0.55 (2 H100), 1.38 (2 H200),
 # 0.95 to 1.84 (4, NVLink), 0.2 to 1.7 (4, PCIe).
