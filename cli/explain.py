@@ -1,4 +1,4 @@
-"""A GPU's budget for people: a bar of what fills the card, and a table of every number with its formula and source."""
+"""A GPU's budget for people: a bar of what fills the card, and a table of every number with its formula, and the sources below it."""
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -31,7 +31,7 @@ def render_budget(result: SizingResult, title: str = "") -> RenderableType:
     """The budget of one GPU as a bar, a table and the verdict with what decides it."""
     parts: list[RenderableType] = [verdict_line(result, title)]
     if result.terms and result.total_gib:
-        parts += [bar(result), term_table(result)]
+        parts += [bar(result), term_table(result), sources(result)]
     parts.append(answers(result))
     if result.suggestions:
         parts.append(Text("would fit: " + "; ".join(suggestion.text for suggestion in result.suggestions), style="green"))
@@ -63,18 +63,30 @@ def bar(result: SizingResult) -> Text:
 
 
 def term_table(result: SizingResult) -> Table:
-    """Every term with its interval, formula and source."""
+    """Every term with its interval, its formula and the number of its source."""
     table = Table(title=None, show_edge=False, pad_edge=False)
-    for head in ("GiB of one GPU", "likely", "low .. high", "how", "source"):
+    for head in ("GiB of one GPU", "likely", "low .. high", "how", ""):
         table.add_column(head, justify="right" if head in ("likely", "low .. high") else "left", overflow="fold")
+    numbers = {source: f"[{number}]" for number, source in enumerate(_sources(result), 1)}
     for name in _ORDER:
         term = result.term(name)
         if term is not None:
             label = Text("█ ", style=_COLOURS[name]).append(_NAMES[name], style="default")
-            table.add_row(label, f"{term.gib.likely:.2f}", _range(term.gib), term.formula, Text(term.source, style="bright_black"))
+            source = Text(numbers[term.source], style="bright_black")
+            table.add_row(label, f"{term.gib.likely:.2f}", _range(term.gib), term.formula, source)
     if result.total_gib:
         table.add_row(Text("  total"), f"{result.total_gib.likely:.2f}", _range(result.total_gib), "as CUDA reports it", "")
     return table
+
+
+def sources(result: SizingResult) -> Text:
+    """Where the formulas come from, by number."""
+    return Text("\n".join(f"[{number}] {source}" for number, source in enumerate(_sources(result), 1)), style="bright_black")
+
+
+def _sources(result: SizingResult) -> tuple[str, ...]:
+    shown = (result.term(name) for name in _ORDER)
+    return tuple(dict.fromkeys(term.source for term in shown if term is not None))
 
 
 def answers(result: SizingResult) -> Text:

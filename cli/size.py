@@ -1,5 +1,6 @@
 """``interlock size``: memory of one model on one GPU, without a stack."""
 
+import difflib
 import json
 import sys
 from collections.abc import Iterator
@@ -65,8 +66,9 @@ def _answer(case: dict[str, Any], *, as_json: bool) -> None:
     from interlock.infra.sizing import size as size_request
 
     request, strange = cases.request_of(case)
-    if request is None or strange:
-        raise ConfigError([Problem("", text, "interlock size") for text in strange or ("the request cannot be read",)])
+    problems = [*_unknown_names(case), *(Problem("", text, "interlock size") for text in strange)]
+    if request is None or problems:
+        raise ConfigError(problems or [Problem("", "the request cannot be read", "interlock size")])
     result = size_request(request)
     if as_json:
         print(result.model_dump_json(indent=2))
@@ -74,6 +76,32 @@ def _answer(case: dict[str, Any], *, as_json: bool) -> None:
         Console().print(render_budget(result, title=f"{case.get('model')} on {case.get('gpu') or 'a GPU'}"))
     if result.verdict is Verdict.DOES_NOT_FIT:
         raise typer.Exit(REFUSED)
+
+
+def _unknown_names(case: dict[str, Any]) -> list[Problem]:
+    """A model or GPU that nobody knows is an error of the command, with the nearest names."""
+    from interlock.infra.catalog import gpus, models
+
+    problems = []
+    model, card = str(case.get("model") or ""), str(case.get("gpu") or "")
+    if not model and not case.get("config"):
+        problems.append(Problem("--model", "is not given: a catalog id, or the path of a config.json", "interlock size"))
+    elif not case.get("config") and models.find(model) is None:
+        known = {name.rsplit("/", 1)[-1].lower(): name for name in models.names()}
+        where = "is neither a file or folder nor in the catalog" if model.startswith((".", "/", "~")) else "is not in the catalog"
+        near = _nearest(model.rsplit("/", 1)[-1].lower(), known)
+        problems.append(Problem("--model", f"{model!r} {where}{near}; give the path of its config.json", "interlock size"))
+    if card and gpus.gpu(card) is None and not case.get("gpu_total_gib"):
+        near = _nearest(card.lower(), {one.name.lower(): one.name for one in gpus.gpus()})
+        problems.append(Problem("--gpu", f"{card!r} is not in the catalog{near}; or say --gpu-total-gib", "interlock size"))
+    if not card and not case.get("gpu_total_gib") and not case.get("given_kv_gib"):
+        problems.append(Problem("--gpu", "is not given: a GPU name, or --gpu-total-gib", "interlock size"))
+    return problems
+
+
+def _nearest(wanted: str, known: dict[str, str]) -> str:
+    near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
+    return f" (near: {', '.join(known[name] for name in near)})" if near else ""
 
 
 def _argument(text: str) -> tuple[str, Any]:

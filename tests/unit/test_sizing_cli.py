@@ -74,12 +74,21 @@ def test_lines_can_come_from_standard_input() -> None:
         (["-m", "Qwen/Qwen3-8B", "-a", "nonsense"], "is not name=value"),
         (["-m", "Qwen/Qwen3-8B", "-a", "max_num_seqs=many"], "max_num_seqs = 'many' makes no sense"),
         (["--jsonl", "/nowhere/at/all"], "cannot be read"),
+        (["-m", "Qwen/Qwen3-8", "-g", "H100"], "'Qwen/Qwen3-8' is not in the catalog (near: Qwen/Qwen3-8B"),
+        (["-m", "./nowhere", "-g", "H100"], "is neither a file or folder nor in the catalog"),
+        (["-m", "Qwen/Qwen3-8B", "-g", "H1000"], "'H1000' is not in the catalog (near: H200"),
+        (["-m", "Qwen/Qwen3-8B"], "--gpu: is not given"),
     ],
 )
 def test_wrong_usage_is_a_message_and_never_a_traceback(arguments: list[str], words: str) -> None:
     result = run(app, arguments)
     assert isinstance(result.exception, ConfigError)
     assert words in str(result.exception)
+
+
+def test_an_unknown_gpu_whose_memory_is_given_is_judged() -> None:
+    result = run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H1000", "--gpu-total-gib", "79.2", "--json"])
+    assert json.loads(result.output)["verdict"] == "fits"
 
 
 def test_a_config_that_is_not_json_is_a_message(tmp_path: Path) -> None:
