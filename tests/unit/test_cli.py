@@ -87,7 +87,7 @@ def test_the_simulated_nodes_carry_the_labels_taints_and_units_of_their_pool() -
 def test_a_servers_budget_is_explained_as_a_table_and_as_json() -> None:
     done = interlock("explain", "chat", "--stack", "dev")
     assert done.returncode == 0
-    for word in ("chat: fits", "weights", "KV cache", "how", "source"):
+    for word in ("chat: fits", "weights", "KV cache", "how", "[1] tensor by tensor"):
         assert word in done.stdout
     assert json.loads(interlock("explain", "chat", "--stack", "dev", "--json").stdout)["verdict"] == "fits"
 

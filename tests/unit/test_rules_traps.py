@@ -416,7 +416,7 @@ SOFT = [
         "a variant may be made for more",
         "MEM-004",
         "info",
-        [server(put("command", value=["vllm", "serve", "Qwen/Qwen3-4B-Instruct-2507"]), args("--max-model-len=131072"))],
+        [server(put("command", value=["vllm", "serve", "Qwen/Qwen3-4B-Instruct-2603"]), args("--max-model-len=131072"))],
     ),
     ("a filled-in image cannot be judged", "VER-001", "info", [server(put("image", value="{{ .Values.image }}"))]),
     ("one rank without shared memory is advice", "MEM-010", "info", [server(no_shm)]),
