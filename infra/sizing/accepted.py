@@ -14,6 +14,11 @@ _FLOAT_METHODS = ("", "compressed-tensors", "bitsandbytes", "torchao", "gguf")
 _BFLOAT_METHODS = ("mxfp4", "gpt_oss_mxfp4", "fp_quant", "modelopt_mxfp8")
 # config/model.py::_FLOAT16_NOT_SUPPORTED_MODELS
 _UNSTABLE_IN_HALF = ("gemma2", "gemma3", "gemma3_text", "plamo2", "glm4")
+_DROPPED: tuple[tuple[tuple[str, ...], tuple[int, int, int]], ...] = (
+    (("fbgemm_fp8", "fp_quant"), (0, 20, 0)),
+    (("bitsandbytes",), (0, 28, 0)),
+    (("aqlm", "hqq", "marlin", "qqq", "deepspeedfp", "ptpc_fp8", "rtn", "petit_nvfp4"), (0, 26, 0)),
+)
 _ATTENTION = frozenset({Cache.FULL, Cache.SLIDING, Cache.CHUNKED, Cache.MLA})
 _CACHE_IS_COMPARED_SINCE = (0, 30, 0)
 _LATENT_CACHES = ("auto", "bfloat16", "float16", "fp8", "fp8_e4m3")
@@ -22,6 +27,7 @@ _SPARSE_CACHES = ("auto", "bfloat16", "float16", "fp8", "fp8_ds_mla")
 
 def not_accepted(found: Resolved, facts: ModelFacts) -> Iterator[str]:
     """Every argument that no kernel or check takes."""
+    yield from _method(found, facts)
     yield from _dtype(found, facts)
     yield from _cache_format(found, facts)
     yield from _kernel(found, facts)
@@ -37,6 +43,14 @@ def method_of(found: Resolved, facts: ModelFacts) -> str:
     """Name of the quantization method: the checkpoint's, else the one asked for."""
     declared = mapping(facts.config, "quantization_config") or mapping(facts.text, "quantization_config")
     return text(declared, "quant_method").lower() or (found.request.quantization or "").lower()
+
+
+def _method(found: Resolved, facts: ModelFacts) -> Iterator[str]:
+    """Formats that a version does not load any more (``layers/quantization/__init__.py``)."""
+    method = method_of(found, facts)
+    since = next((since for names, since in _DROPPED if method in names), None)
+    if since is not None and found.version >= since:
+        yield f"{method} weights are not loaded since vLLM {'.'.join(map(str, since))} (or only with a plug-in or a special flag)"
 
 
 def _dtype(found: Resolved, facts: ModelFacts) -> Iterator[str]:

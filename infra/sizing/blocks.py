@@ -152,7 +152,7 @@ def shared_width(facts: ModelFacts) -> int:
 def mixture(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> None:
     """A router, routed experts and the shared expert of one layer."""
     config, hidden, module = facts.text, facts.hidden_size, f"model.layers.{index}.mlp"
-    if traits.router_quantized and ledger.quantization and ledger.quantization.scheme not in (Scheme.GPTQ, Scheme.AWQ):
+    if traits.router_quantized and ledger.quantization and ledger.quantization.scheme is not Scheme.AWQ:
         ledger.linear(f"{module}.gate", hidden, facts.experts)
     else:
         ledger.add(hidden * facts.experts, max(traits.router_bits // 8, ledger.width))

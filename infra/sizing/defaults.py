@@ -194,7 +194,7 @@ _FILLED = ("vllm_version", "gpu_memory_utilization", "max_model_len", "max_num_s
 
 
 def _kv_settings(
-    request: SizingRequest, facts: ModelFacts | None, version: Version, width: int, *, in_flight: int, card: Gpu | None
+    request: SizingRequest, facts: ModelFacts | None, version: Version, width: int, *, in_flight: int, tokens: int, card: Gpu | None
 ) -> Settings:
     """What the KV layout depends on. ``width``: bytes of a number of the model; ``in_flight``: tokens of unfinished steps."""
     element, scales = _kv_width(request, facts, width)
@@ -213,6 +213,7 @@ def _kv_settings(
         disable_hybrid=bool(request.disable_hybrid_kv_cache_manager),
         speculative=request.speculative_tokens,
         in_flight=in_flight,
+        encoder_tokens=tokens,
         capability=card.compute_capability if card else 9.0,
     )
 
@@ -232,7 +233,7 @@ def resolve(request: SizingRequest) -> Resolved:
     width = _WIDTHS.get((request.dtype or "").lower(), facts.dtype_bytes if facts else 2)
     v2 = runs_v2(facts, version, request.speculative_method)
     in_flight = steps_in_flight(request, facts, version, v2) * tokens
-    kv = _kv_settings(request, facts, version, width, in_flight=in_flight, card=card)
+    kv = _kv_settings(request, facts, version, width, in_flight=in_flight, tokens=tokens, card=card)
     utilization = request.gpu_memory_utilization or float(switch("utilization", version))
     told = length or "nothing (the model's own length is not known)"
     filled = (".".join(map(str, version)), utilization, told, sequences, tokens)

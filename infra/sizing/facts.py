@@ -153,10 +153,10 @@ class ModelFacts:
     @cached_property
     def head(self) -> str:
         """What comes after the last layer: ``lm``, ``embed`` (nothing) or ``classify`` (scores)."""
-        if self.convert in ("embed", "classify"):
-            return self.convert
         if self.architecture.endswith(("ForSequenceClassification", "ForTokenClassification")):
             return "classify"
+        if self.convert in ("embed", "classify"):
+            return self.convert
         generates = self.multimodal or self.architecture.endswith(("LMHeadModel", "ChatModel", "ChatGLMModel"))
         return "embed" if self.architecture.endswith("Model") and not generates else "lm"
 
@@ -184,7 +184,8 @@ class ModelFacts:
     @cached_property
     def multimodal(self) -> bool:
         """It has an encoder for images, video or sound."""
-        return bool(mapping(self.config, "vision_config") or mapping(self.config, "audio_config"))
+        whole = {**mapping(self.config, "thinker_config"), **self.config}
+        return bool(mapping(whole, "vision_config") or mapping(whole, "audio_config"))
 
     @cached_property
     def family(self) -> str:

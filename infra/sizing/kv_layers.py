@@ -202,6 +202,12 @@ def caches(config: Config) -> Iterator[KvLayer]:
     if is_compressed(config):
         yield from compressed_caches(config)
         return
+    if text(config, "model_type") == "whisper":
+        for index in range(layers_in(config, "decoder_layers")):
+            heads = integer(config, "decoder_attention_heads")
+            width = integer(config, "d_model") // max(heads, 1)
+            yield from (KvLayer(cache, heads, width, width, layer=index) for cache in (Cache.FULL, Cache.CROSS))
+        return
     names = mixers(config)
     owners = len(names) - integer(config, "num_kv_shared_layers")
     latent = integer(config, "kv_lora_rank") + integer(config, "qk_rope_head_dim")

@@ -46,6 +46,8 @@ class Settings:
     """Draft tokens per step."""
     in_flight: int = 8192
     """Tokens that may be scheduled but not settled: steps in flight x batched tokens."""
+    encoder_tokens: int = 8192
+    """Tokens of an encoder's input that one step may take: as many as batched tokens."""
     capability: float = 9.0
 
 
@@ -73,6 +75,8 @@ class KvSpec:
                 return self.state_blocks or ceil_div(length, self.block)
             case Cache.SLIDING:
                 return ceil_div(min(self.window - 1 + settings.in_flight, length), self.block) + 1
+            case Cache.CROSS:
+                return ceil_div(settings.encoder_tokens, self.block)
             case Cache.CHUNKED:
                 return ceil_div(min(self.window + settings.in_flight, length), self.block)
             case _:

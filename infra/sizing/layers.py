@@ -13,6 +13,8 @@ class Cache(StrEnum):
     MLA = "mla"
     INDEXER = "indexer"
     STATE = "state"
+    CROSS = "cross"
+    """Keys and values of an encoder's output."""
 
 
 class StateKind(StrEnum):

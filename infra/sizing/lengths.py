@@ -15,9 +15,11 @@ def limit_of(config: Config, outer_type: str, version: tuple[int, int, int]) -> 
     A yarn factor is in the stated number of positions since 0.30; before, it was applied to the original one. Gemma 3's positions
     always contain it.
     """
-    own = integer(config, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length")
+    own = integer(config, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length", "max_target_positions")
     if text(config, "model_type") in ("roberta", "xlm-roberta"):
         return max(0, own - integer(config, "pad_token_id", default=1) - 1)
+    if text(config, "model_type") == "nomic_bert":
+        return min(own, integer(config, "max_trained_positions") or own)
     scaling = _scaling(config)
     kind, factor = text(scaling, "rope_type", "type"), scaling.get("factor")
     if not isinstance(factor, int | float) or factor <= 1 or "gemma3" in outer_type:

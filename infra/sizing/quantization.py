@@ -30,6 +30,8 @@ class Scheme(StrEnum):
 
 
 _SMALLEST_BLOCK = 32
+# A group of -1: one scale per output.
+_WHOLE = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,13 @@ class Quantization:
         found = gcd(self.group, self.block_columns, inter, hidden)
         return found if found >= _SMALLEST_BLOCK else 0
 
+    def halved_group(self, hidden: int, inter: int) -> int:
+        """The group of experts whose width Marlin does not take: halved until it divides (vLLM: ``quantization/moe_wna16.py``)."""
+        group = min(self.group, hidden)
+        while group > 1 and (inter % group or hidden % group):
+            group //= 2
+        return group
+
     def expert_bytes(self, experts: int, hidden: int, inter: int, width: int, gated: bool) -> int:
         """Bytes of a bank of experts on one rank: w13 (gate and up) and w2 (down). ``inter``: this rank's width."""
         ups = 2 if gated else 1
@@ -124,7 +133,7 @@ class Quantization:
                 down = ceil_div(hidden, tall) * ceil_div(inter, wide)
                 return elements + self.scale_bytes * experts * (up + down)
             case Scheme.FP8_TENSOR:
-                return elements + 4 * experts * (ups + 1) * (2 if self.static else 1)
+                return elements + 4 * experts * (ups + 1 + (2 if self.static else 0))
             case Scheme.FP8_CHANNEL | Scheme.INT8_CHANNEL:
                 return elements + 4 * experts * (ups * inter + hidden)
             case Scheme.FP8_ONLINE:
@@ -134,10 +143,16 @@ class Quantization:
                 return elements // 2 + elements // group + 4 * experts * (2 * ups + 2)
             case Scheme.MXFP4:
                 return elements // 2 + elements // 32
+            case Scheme.AWQ | Scheme.GPTQ if inter % (self.group if 64 < self.group < _WHOLE else 64):
+                group = self.halved_group(hidden, inter)
+                scales = experts * (ups * inter * (hidden // group) + hidden * (inter // group))
+                return elements * self.bits // 8 + scales * width + (scales * self.bits // 8 if self.zero_points else 0)
             case Scheme.AWQ | Scheme.GPTQ | Scheme.INT4_PACKED:
-                scales = elements // self.group
+                scales = experts * (ups * inter * ceil_div(hidden, self.group) + hidden * ceil_div(inter, self.group))
                 zeros = scales * self.bits // 8 if self.zero_points or self.scheme is Scheme.GPTQ else 0
-                return elements * self.bits // 8 + scales * width + zeros
+                # Packed tensors come with their shapes, GPTQ banks with biases that its checkpoints may have.
+                others = {Scheme.INT4_PACKED: 4 * experts, Scheme.GPTQ: experts * (ups * inter + hidden)}.get(self.scheme, 0)
+                return elements * self.bits // 8 + (scales + others) * width + zeros
             case Scheme.BNB4:
                 return int(elements * (Fraction(1, 2) + Fraction(4, 64)))
             case Scheme.BNB8:
@@ -174,6 +189,8 @@ def _general(name: str) -> str:
     """A module of one numbered layer stands for that module in every layer, except a whole layer that is left out."""
     if name.startswith("backbone."):
         return name
+    if re.match(r"(model\.)?visual\.blocks\.", name):
+        return "visual"
     plain = name.replace("language_model.", "", 1) if "language_model." in name else name
     return re.sub(r"\blayers\.\d+\.(?=[a-z])", "layers.*.", plain)
 
@@ -248,6 +265,8 @@ def _declared(declared: Config, beside: Config) -> Quantization:
     if text(declared, "moe_quant_algo").upper() == "NVFP4":
         return Quantization(Scheme.FP8_BLOCK, bits=8, ignore=ignore, expert_scheme=Scheme.NVFP4, experts_group=16)
     bits, group = integer(declared, "bits", "w_bit", default=4), integer(declared, "group_size", "q_group_size", default=128)
+    if -1 in (declared.get("group_size"), declared.get("q_group_size")):
+        group = _WHOLE
     if method in ("modelopt", "modelopt_fp4", "nvfp4") or (not method and beside):
         merged = {**beside, **declared}
         return _modelopt(merged)
@@ -267,7 +286,7 @@ def _declared(declared: Config, beside: Config) -> Quantization:
     if method in ("awq", "awq_marlin"):
         return Quantization(Scheme.AWQ, group=group, bits=bits, zero_points=True, ignore=ignore)
     if method in ("gptq", "gptq_marlin", "auto-round", "auto_round", "autoround", "moe_wna16"):
-        return Quantization(Scheme.GPTQ, group=group if group > 0 else 128, bits=bits, ignore=ignore)
+        return Quantization(Scheme.GPTQ, group=group or _WHOLE, bits=bits, ignore=ignore)
     if method == "gguf":
         return Quantization(Scheme.GGUF, ignore=ignore)
     return Quantization(Scheme.UNKNOWN, ignore=ignore)

@@ -7,6 +7,8 @@ from interlock.infra.sizing.reading import integer, round_up
 
 # (scheme -> multiple of what): the width of each rank must be a whole number of scale groups or blocks.
 _ALIGNED = (Scheme.FP8_BLOCK, Scheme.AWQ, Scheme.GPTQ, Scheme.INT4_PACKED)
+# Groups of experts' weights are halved down to this.
+_SMALLEST = 32
 # Since then scales of fp8 experts are refined to a smaller block, of at least 32, that divides the width per rank.
 _BLOCKS_REFINED_SINCE = (0, 29, 0)
 
@@ -17,7 +19,13 @@ def tp_problem(facts: ModelFacts, tp: int, version: tuple[int, int, int] = (0, 3
         return f"tensor parallel size {tp} is below 1"
     if tp == 1:
         return None
-    return _heads(facts, tp) or _vocabulary(facts, tp) or _groups(facts, tp) or _alignment(facts, tp, version, expert_parallel)
+    return (
+        _heads(facts, tp)
+        or _vocabulary(facts, tp)
+        or _groups(facts, tp)
+        or _blocks(facts, tp)
+        or _alignment(facts, tp, version, expert_parallel)
+    )
 
 
 def _heads(facts: ModelFacts, tp: int) -> str | None:
@@ -33,6 +41,22 @@ def _vocabulary(facts: ModelFacts, tp: int) -> str | None:
     padded = round_up(facts.vocab_size, 64)
     if padded % tp:
         return f"the vocabulary of {facts.vocab_size} (padded to {padded}) is not divisible by tensor parallel size {tp}"
+    return None
+
+
+def _blocks(facts: ModelFacts, tp: int) -> str | None:
+    """Every rank's slice of an fp8 layer is a whole number of scale blocks (``quantization/utils/fp8_utils.py``)."""
+    found, config = facts.quantization, facts.text
+    if found is None or found.scheme is not Scheme.FP8_BLOCK or "mla" in facts.mixers:
+        return None
+    widths = {
+        ("attention", "self_attn.o_proj"): facts.attention_heads * facts.head_dim if "full" in facts.mixers else 0,
+        ("shared expert", "mlp.shared_expert.down_proj"): integer(config, "shared_expert_intermediate_size"),
+        ("delta net", "linear_attn.out_proj"): integer(config, "linear_num_value_heads") * integer(config, "linear_value_head_dim"),
+    }
+    for (name, module), width in widths.items():
+        if width // tp % found.group and found.covers(f"model.layers.0.{module}"):
+            return f"the {name} width {width} / {tp} = {width // tp} is not a multiple of the block of {found.group} that share a scale"
     return None
 
 
@@ -64,10 +88,16 @@ def _alignment(facts: ModelFacts, tp: int, version: tuple[int, int, int], expert
             or not found.covers("model.layers.0.mlp." + ("experts" if name == "expert" else "up"))
         ):
             continue
+        if (
+            name == "expert"
+            and found.scheme in (Scheme.AWQ, Scheme.GPTQ)
+            and found.halved_group(facts.hidden_size, width // tp) >= _SMALLEST
+        ):
+            continue
         refined = found.scheme is Scheme.FP8_BLOCK and name == "expert" and version >= _BLOCKS_REFINED_SINCE
         if refined and found.refined_block(facts.hidden_size, width // tp):
             continue
-        if width // tp % found.group:
+        if found.group < width and width // tp % found.group:
             return (
                 f"the {name} width {width} / {tp} = {width // tp} is not a multiple of the "
                 f"{'block' if found.scheme is Scheme.FP8_BLOCK else 'group'} of {found.group} weights that share a scale"

@@ -7,20 +7,28 @@ from interlock.infra.sizing.reading import Config, integer, layers_in, mapping, 
 
 def tower(ledger: Ledger, facts: ModelFacts) -> None:
     """Encoder and projector of a multimodal model on one rank."""
-    vision = mapping(facts.config, "vision_config")
+    thinker = mapping(facts.config, "thinker_config")
+    sound = mapping(thinker, "audio_config")
+    if text(sound, "model_type") == "qwen3_omni_moe_audio_encoder":
+        _qwen3_audio(ledger, sound)
+    vision = mapping(facts.config, "vision_config") or mapping(thinker, "vision_config")
     if not vision:
         return
     outer = facts.outer_type
-    if outer.startswith(("qwen3_vl", "qwen3_5")):
+    if outer.startswith(("qwen3_vl", "qwen3_5", "qwen3_omni")):
         _qwen3(ledger, facts, vision)
     elif outer.startswith(("qwen2_5_vl", "qwen2_vl")):
         _qwen2(ledger, facts, vision, gated=outer == "qwen2_5_vl")
+    elif integer(vision, "vt_hidden_size"):
+        _moon(ledger, facts, vision)
     elif text(vision, "model_type") == "pixtral":
         _pixtral(ledger, facts, vision)
     elif text(vision, "model_type") == "gemma4_vision":
         _gemma4(ledger, facts, vision)
     elif text(vision, "model_type").startswith("siglip"):
         _siglip(ledger, facts, vision)
+    elif text(vision, "model_type") == "clip_vision_model" and outer == "llava":
+        _clip(ledger, facts, vision)
     elif text(vision, "model_type") == "llama4_vision_model":
         _llama4(ledger, facts, vision)
     else:
@@ -63,9 +71,29 @@ def _qwen2(ledger: Ledger, facts: ModelFacts, vision: Config, *, gated: bool) ->
     ledger.row("visual.merger.2", merged, facts.hidden_size, bias=True)
 
 
-def _attention(ledger: Ledger, width: int) -> None:
-    ledger.column("visual.attn.qkv", width, [width, width, width], bias=True)
-    ledger.row("visual.attn.proj", width, width, bias=True)
+def _attention(ledger: Ledger, width: int, tower: str = "visual") -> None:
+    ledger.column(f"{tower}.attn.qkv", width, [width, width, width], bias=True)
+    ledger.row(f"{tower}.attn.proj", width, width, bias=True)
+
+
+def _moon(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
+    """Kimi K2.5's tower and the projector that merges patches, whole on every rank (vLLM: ``models/kimi_k25_vit.py``)."""
+    width, inter, depth = (
+        integer(vision, "vt_hidden_size"),
+        integer(vision, "vt_intermediate_size"),
+        layers_in(vision, "vt_num_hidden_layers"),
+    )
+    patch, grid = integer(vision, "patch_size", default=14), integer(vision, "init_pos_emb_height", default=64)
+    heads = integer(vision, "vt_num_attention_heads", default=16)
+    spread = ledger.shard.tp if heads % ledger.shard.tp == 0 else 1
+    ledger.add(3 * patch * patch * width + width + grid * integer(vision, "init_pos_emb_width", default=64) * width)
+    for _ in range(depth):
+        ledger.add(4 * width)
+        ledger.add((4 * width * width + 3 * width) // spread + width)
+        ledger.add((2 * width * inter + inter) // spread + width)
+    merged = 4 * width
+    ledger.add(4 * width)
+    ledger.add(merged * merged + merged + merged * facts.hidden_size + facts.hidden_size)
 
 
 def _pixtral(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
@@ -104,6 +132,41 @@ def _siglip(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
     ledger.add(width + width * facts.hidden_size)
 
 
+def _clip(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
+    """CLIP up to the layer whose features are taken, and LLaVA's two-layer projector (vLLM: ``models/clip.py``, ``llava.py``)."""
+    width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), layers_in(vision, "num_hidden_layers")
+    patch, image = integer(vision, "patch_size", default=14), integer(vision, "image_size", default=336)
+    taken = facts.config.get("vision_feature_layer", -2)
+    taken = taken if isinstance(taken, int) else -1
+    used = depth + taken + 1 if taken < 0 else taken + 1
+    ledger.add(3 * patch * patch * width + width + ((image // patch) ** 2 + 1) * width)
+    ledger.add(2 * width * (2 if used == depth else 1))
+    for _ in range(used):
+        ledger.add(4 * width)
+        _attention(ledger, width)
+        ledger.column("vision_tower.mlp.fc1", width, inter, bias=True)
+        ledger.row("vision_tower.mlp.fc2", inter, width, bias=True)
+    ledger.column("multi_modal_projector.linear_1", width, facts.hidden_size, bias=True)
+    ledger.row("multi_modal_projector.linear_2", facts.hidden_size, facts.hidden_size, bias=True)
+
+
+def _qwen3_audio(ledger: Ledger, sound: Config) -> None:
+    """Three convolutions that halve time and frequency, a transformer and two projections (vLLM: ``models/qwen3_omni_moe_thinker.py``)."""
+    width, inter, channels = integer(sound, "d_model"), integer(sound, "encoder_ffn_dim"), integer(sound, "downsample_hidden_size")
+    bands = integer(sound, "num_mel_bins", default=128)
+    for _ in range(3):
+        bands = (bands + 1) // 2
+    ledger.add(9 * channels + channels + 2 * (9 * channels * channels + channels))
+    ledger.add(channels * bands * width)
+    for _ in range(layers_in(sound, "encoder_layers")):
+        ledger.add(4 * width)
+        _attention(ledger, width)
+        ledger.column("audio_tower.fc1", width, inter, bias=True)
+        ledger.row("audio_tower.fc2", inter, width, bias=True)
+    output = integer(sound, "output_dim")
+    ledger.add(2 * width + width * width + width + width * output + output)
+
+
 def _llama4(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
     width, inter, depth = integer(vision, "hidden_size"), integer(vision, "intermediate_size"), layers_in(vision, "num_hidden_layers")
     patch, image = integer(vision, "patch_size", default=14), integer(vision, "image_size", default=336)
@@ -115,12 +178,12 @@ def _llama4(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
     ledger.add(4 * width)
     for _ in range(depth):
         ledger.add(4 * width)
-        _attention(ledger, width)
+        _attention(ledger, width, "vision_model")
         ledger.column("vision_model.mlp.fc1", width, inter, bias=True)
         ledger.row("vision_model.mlp.fc2", inter, width, bias=True)
     inputs, outputs = integer(vision, "projector_input_dim", default=4096), integer(vision, "projector_output_dim", default=4096)
-    ledger.column("vision_adapter.mlp.fc1", int(width // ratio**2), inputs)
-    ledger.row("vision_adapter.mlp.fc2", inputs, outputs)
+    ledger.column("vision_model.vision_adapter.mlp.fc1", int(width // ratio**2), inputs)
+    ledger.row("vision_model.vision_adapter.mlp.fc2", inputs, outputs)
     ledger.column("multi_modal_projector.linear_1", integer(vision, "vision_output_dim", default=4096), facts.hidden_size)
 
 

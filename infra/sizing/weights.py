@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from interlock.infra.sizing import blocks, compressed
+from interlock.infra.sizing.bidirectional import encoder_tensors, labels, speech_tensors
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.ledger import Ledger, Shard
 from interlock.infra.sizing.reading import integer, text, truth
@@ -42,8 +43,10 @@ def rank_weights(facts: ModelFacts, shard: Shard, width: int | None = None) -> R
     width = width or facts.dtype_bytes
     ledger = Ledger(shard, width, facts.quantization)
     family = traits(facts.model_type, facts.text)
-    if facts.pooling:
-        _encoder(ledger, facts)
+    if facts.model_type == "whisper":
+        speech_tensors(ledger, facts)
+    elif facts.pooling:
+        encoder_tensors(ledger, facts)
     else:
         _decoder(ledger, facts, family)
     buffers = _rotary_bytes(facts, width)
@@ -149,28 +152,6 @@ def _single(ledger: Ledger, facts: ModelFacts, family: Traits, index: int) -> No
 def _is_expert_letter(facts: ModelFacts, index: int) -> bool:
     pattern = facts.text.get("hybrid_override_pattern") or facts.text.get("layers_block_type")
     return isinstance(pattern, str | list) and index < len(pattern) and pattern[index] in ("E", "moe")
-
-
-def labels(facts: ModelFacts) -> int:
-    """Scores that a classifier gives (transformers' default is 2)."""
-    named = facts.config.get("id2label")
-    return integer(facts.config, "num_labels") or integer(facts.text, "num_labels") or (len(named) if isinstance(named, dict) else 2)
-
-
-def _encoder(ledger: Ledger, facts: ModelFacts) -> None:
-    """BERT and RoBERTa: three embeddings, post-norm layers with biases, a pooler."""
-    hidden, inter, config = facts.hidden_size, facts.intermediate_size, facts.text
-    ledger.vocabulary(facts.vocab_size, hidden)
-    positions = integer(config, "max_position_embeddings", default=512)
-    ledger.vocabulary(positions, hidden)
-    ledger.vocabulary(integer(config, "type_vocab_size", default=2), hidden)
-    ledger.add(2 * hidden)
-    for _ in range(facts.layers):
-        ledger.column("encoder.attention.qkv", hidden, [hidden, hidden, hidden], bias=True)
-        ledger.row("encoder.attention.output", hidden, hidden, bias=True)
-        ledger.column("encoder.intermediate", hidden, inter, bias=True)
-        ledger.row("encoder.output", inter, hidden, bias=True)
-        ledger.add(4 * hidden)
 
 
 def _rotary_bytes(facts: ModelFacts, width: int) -> int:
