@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from interlock.infra.sizing.compressed import is_compressed
-from interlock.infra.sizing.defaults import Resolved
+from interlock.infra.sizing.defaults import Resolved, drafts_ahead
 from interlock.infra.sizing.facts import ModelFacts
+from interlock.infra.sizing.kv_specs import FLASHINFER_HEADS
 from interlock.infra.sizing.layers import Cache
 from interlock.infra.sizing.reading import mapping, text
 
@@ -20,7 +21,8 @@ _DROPPED: tuple[tuple[tuple[str, ...], tuple[int, int, int]], ...] = (
     (("aqlm", "hqq", "marlin", "qqq", "deepspeedfp", "ptpc_fp8", "rtn", "petit_nvfp4"), (0, 26, 0)),
 )
 _ATTENTION = frozenset({Cache.FULL, Cache.SLIDING, Cache.CHUNKED, Cache.MLA})
-_CACHE_IS_COMPARED_SINCE = (0, 30, 0)
+_CACHE_IS_COMPARED_SINCE, _ONLINE_IS_APART_SINCE = (0, 30, 0), (0, 30, 0)
+_SHARING_IS_CHECKED_SINCE = (0, 30, 0)
 _LATENT_CACHES = ("auto", "bfloat16", "float16", "fp8", "fp8_e4m3")
 _SPARSE_CACHES = ("auto", "bfloat16", "float16", "fp8", "fp8_ds_mla")
 
@@ -34,6 +36,8 @@ def not_accepted(found: Resolved, facts: ModelFacts) -> Iterator[str]:
     yield from _one_table(found, facts)
     if found.request.expert_parallel and (not facts.experts or facts.model_type == "dbrx"):
         yield "expert parallelism is asked for a model whose config names no experts"
+    if found.request.async_scheduling and not drafts_ahead(found.request, found.version, found.v2):
+        yield f"asynchronous scheduling is not possible with {found.request.speculative_method} drafts"
     tokens, sequences = found.request.max_num_batched_tokens, found.request.max_num_seqs
     if tokens and sequences and tokens < sequences:
         yield f"max_num_batched_tokens {tokens} is below max_num_seqs {sequences}"
@@ -71,7 +75,8 @@ def _cache_format(found: Resolved, facts: ModelFacts) -> Iterator[str]:
         yield f"kv_cache_dtype {stated} is not the model's dtype {own}"
     quantization = facts.quantization
     scaled = quantization is not None and (quantization.cache_scales in ("attention", "all") or quantization.kv_cache_fp8)
-    if stated == "fp8_e5m2" and scaled:
+    loading = method_of(found, facts) == "fp8" and found.version < _ONLINE_IS_APART_SINCE
+    if stated == "fp8_e5m2" and (scaled or loading):
         yield "an fp8 checkpoint carries scales for fp8_e4m3: kv_cache_dtype fp8_e5m2 is refused"
 
 
@@ -86,13 +91,23 @@ def _kernel(found: Resolved, facts: ModelFacts) -> Iterator[str]:
     if size and size % step:
         yield f"block_size {size} is not a multiple of the {step} tokens that attention kernels take"
     if Cache.MLA not in caches:
+        yield from _shared_context(found, facts, stated, dtype)
         return
     if dtype in _FLOAT:
         yield "latent attention has no kernel for float32"
     if stated not in (_SPARSE_CACHES if sparse else _LATENT_CACHES):
         yield f"{'sparse ' if sparse else ''}latent attention has no kernel for kv_cache_dtype {stated}"
-    if sparse and stated.startswith("fp8") and dtype in _HALF:
-        yield "sparse latent attention reads an fp8 cache in bfloat16 only"
+    if sparse and dtype in _HALF and (stated.startswith("fp8") or found.request.dcp > 1):
+        yield "sparse latent attention reads an fp8 cache, or a context that ranks share, in bfloat16 only"
+
+
+def _shared_context(found: Resolved, facts: ModelFacts, stated: str, dtype: str) -> Iterator[str]:
+    """Kernels that can read a context which several ranks share: FlashAttention's, FlashInfer's for fp8_e5m2 and its head widths."""
+    if found.request.dcp < 2 or found.version < _SHARING_IS_CHECKED_SINCE:
+        return
+    widths = {layer.head_dim for layer in facts.kv_layers if layer.head_dim}
+    if dtype in _FLOAT or "per_token_head" in stated or (stated == "fp8_e5m2" and not widths <= set(FLASHINFER_HEADS)):
+        yield f"no kernel reads a context that ranks share with dtype {dtype or 'auto'} and kv_cache_dtype {stated}"
 
 
 def _one_table(found: Resolved, facts: ModelFacts) -> Iterator[str]:

@@ -134,14 +134,18 @@ def runs_v2(facts: ModelFacts | None, version: Version, method: str | None) -> b
     return facts.architecture in names and facts.quantization is None
 
 
+def drafts_ahead(request: SizingRequest, version: Version, v2: bool) -> bool:
+    """Whether the drafting method, if any, allows asynchronous scheduling."""
+    method = request.speculative_method
+    early = not method or method in _ASYNC_DRAFTS or (v2 and version >= (0, 33, 0))
+    return early or (method == "draft_model" and version >= _ASYNC_DRAFT_MODEL)
+
+
 def steps_in_flight(request: SizingRequest, facts: ModelFacts | None, version: Version, v2: bool) -> int:
     """Scheduler steps whose tokens a sliding window must hold at once (vLLM: ``config/vllm.py::max_concurrent_batches``)."""
     if not switch("steps_in_flight", version):
         return 1
-    method = request.speculative_method
-    drafts_in_step = not method or method in _ASYNC_DRAFTS or (v2 and version >= (0, 33, 0))
-    drafts_in_step = drafts_in_step or (method == "draft_model" and version >= _ASYNC_DRAFT_MODEL)
-    default = bool(switch("async_scheduling", version)) and not (facts and facts.pools) and drafts_in_step
+    default = bool(switch("async_scheduling", version)) and not (facts and facts.pools) and drafts_ahead(request, version, v2)
     overlapped = default if request.async_scheduling is None else request.async_scheduling
     if overlapped and (v2 or request.pp == 1):
         return request.pp + 1

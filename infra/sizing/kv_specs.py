@@ -15,7 +15,8 @@ from interlock.infra.sizing.traits import traits
 _SPARSE_FP8_TOKEN = 656
 # Sliding layers choose their own block size since the first, and fill the model's block since the second.
 _WINDOWS_CHOOSE_SINCE, _WINDOWS_FILL_SINCE = (0, 23, 0), (0, 30, 0)
-_FLASHINFER_HEADS, _FLASHINFER_BLOCKS = (64, 128, 256, 512), (16, 32, 64)
+# What FlashInfer's kernels on Hopper take: widths of heads, tokens in a block.
+FLASHINFER_HEADS, _FLASHINFER_BLOCKS = (64, 128, 256, 512), (16, 32, 64)
 # Kind of caches whose pages of different sizes lie side by side in a block.
 PACKED = "packed"
 
@@ -169,7 +170,7 @@ def _window_block(layer: KvLayer, block: int, settings: Settings) -> int:
         return block
     if not settings.version >= _WINDOWS_FILL_SINCE:
         return min(block, 16)
-    flash_infer = settings.e5m2 and layer.head_dim in _FLASHINFER_HEADS
+    flash_infer = settings.e5m2 and layer.head_dim in FLASHINFER_HEADS
     return max((size for size in _FLASHINFER_BLOCKS if size <= block), default=block) if flash_infer else block
 
 
