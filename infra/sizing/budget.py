@@ -6,6 +6,7 @@ from interlock.infra.sizing.activation import SOURCE as ACTIVATION_SOURCE
 from interlock.infra.sizing.activation import activation
 from interlock.infra.sizing.defaults import Resolved, resolve
 from interlock.infra.sizing.drafts import draft_caches
+from interlock.infra.sizing.familiar import doubted
 from interlock.infra.sizing.kv_plan import KvPlan, Layout, layout, longest, plan
 from interlock.infra.sizing.loaded import SOURCE as WEIGHT_SOURCE
 from interlock.infra.sizing.loaded import loaded
@@ -34,7 +35,8 @@ def size(request: SizingRequest, *, suggest: bool = True) -> SizingResult:
 def _guarded(request: SizingRequest) -> SizingResult:
     """A config.json is foreign data: whatever it breaks makes the answer ``unsure``, never an exception."""
     try:
-        return _size(resolve(request))
+        found = resolve(request)
+        return doubted(found, _size(found))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         reason = f"the model's config cannot be understood ({type(error).__name__}: {str(error)[:120]})"
         return SizingResult(verdict=Verdict.UNSURE, reasons=(reason,), unknown=())

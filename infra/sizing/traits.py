@@ -56,8 +56,18 @@ def _table() -> dict[str, Any]:
 
 
 def known(model_type: str) -> bool:
-    """Whether the family has its own line in the table."""
-    return model_type in _table()["families"]
+    """Whether the family has its own line in the table, or needs none."""
+    return model_type in _table()["families"] or familiar(model_type)
+
+
+def familiar(model_type: str) -> bool:
+    """Whether the language models of this type are compared with vLLM's own, or their constructors were read."""
+    return model_type in _table()["compared"] or model_type in _table()["read"]
+
+
+def familiar_wrapper(model_type: str) -> bool:
+    """Whether the towers of a model of this type are described."""
+    return model_type in _table()["wrappers"]
 
 
 def traits(model_type: str, config: Config) -> Traits:

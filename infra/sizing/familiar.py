@@ -1,0 +1,33 @@
+"""What may be said about a model whose config is not read exactly: no parameter bytes, and no verdict where its cache may differ too."""
+
+from collections.abc import Iterator
+
+from interlock.infra.catalog.architectures import known
+from interlock.infra.sizing.defaults import Resolved
+from interlock.infra.sizing.facts import ModelFacts
+from interlock.infra.sizing.result import SizingResult, Verdict
+from interlock.infra.sizing.traits import familiar, familiar_wrapper
+
+
+def strangeness(facts: ModelFacts) -> Iterator[tuple[bool, str]]:
+    """(whether the cache is in doubt too, why) of everything about a model that nobody compared with vLLM."""
+    if facts.architecture and facts.architecture not in known():
+        yield True, f"architecture {facts.architecture} is not one that vLLM is known to serve: read as a usual decoder"
+    if facts.model_type and not familiar(facts.model_type):
+        yield True, f"model type {facts.model_type} is not known: read as a usual decoder"
+    towers = facts.multimodal and facts.outer_type != facts.model_type
+    if towers and facts.outer_type and not familiar_wrapper(facts.outer_type):
+        yield False, f"the towers of model type {facts.outer_type} are not known: counted roughly"
+
+
+def doubted(found: Resolved, answer: SizingResult) -> SizingResult:
+    """The answer with what is not known about the model said, and without figures that would be guesses. A refusal stands."""
+    doubts = list(strangeness(found.facts)) if found.facts is not None else []
+    if not doubts:
+        return answer
+    notes = tuple(text for _, text in doubts)
+    changes: dict[str, object] = {"unknown": (*answer.unknown, *notes), "param_bytes": None}
+    refused = answer.verdict is Verdict.DOES_NOT_FIT and answer.kv_available_gib is None
+    if any(cache for cache, _ in doubts) and not refused:
+        changes |= {"verdict": Verdict.UNSURE, "reasons": (*notes, *answer.reasons)}
+    return answer.model_copy(update=changes)
