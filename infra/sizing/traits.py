@@ -56,8 +56,8 @@ def _table() -> dict[str, Any]:
 
 
 def known(model_type: str) -> bool:
-    """Whether the family has its own line in the table, or needs none."""
-    return model_type in _table()["families"] or familiar(model_type)
+    """Whether the family has its own line in the table."""
+    return model_type in _table()["families"]
 
 
 def familiar(model_type: str) -> bool:
