@@ -82,6 +82,8 @@ def kind_of(facts: ModelFacts) -> str:
     named = {"pixtral": "pixtral", "gemma4_vision": "gemma4", "llama4_vision_model": "llama4"}
     if own in named:
         return named[own]
+    if own == "clip_vision_model" and outer == "llava":
+        return "clip"
     if own.startswith("siglip") and outer == "gemma3":
         return "siglip"
     return "intern" if outer.startswith(("internvl", "interns1")) else ""
@@ -99,6 +101,9 @@ def largest(facts: ModelFacts, length: int) -> Item | None:
         side = integer(vision, "image_size", default=1540) // patch
         rows = side // integer(facts.config, "spatial_merge_size", default=2)
         return Item(rows * (rows + 1), side**2)
+    if kind == "clip":
+        tokens = (integer(vision, "image_size", default=336) // patch) ** 2
+        return Item(tokens, tokens + 1)
     if kind == "siglip":
         return Item(integer(facts.config, "mm_tokens_per_image", default=256), (integer(vision, "image_size", default=896) // patch) ** 2)
     if kind == "gemma4":
@@ -122,7 +127,12 @@ def peak_elements(facts: ModelFacts, tp: int, *, native: bool) -> float:
     if kind == "qwen3":
         during, after = 8 * width / tower.tp + (4 + reduced) * width, 2 * inner + (4 + reduced) * width
         return max(during, after) + pixels + tower.head_dim + _deepstack(facts, vision)
-    if kind in ("qwen2_5_vl", "qwen2_vl"):
+    if kind == "qwen2_vl":  # a quick GELU in torch keeps what it multiplies
+        during, after = 8 * width / tower.tp + (4 + reduced) * width, 3 * inner + (3 + 2 * reduced) * width
+        return max(during, after) + pixels + tower.head_dim
+    if kind == "clip":
+        return (3 if native else 2) * inner + (4 + reduced) * width + pixels
+    if kind == "qwen2_5_vl":
         activated = 4 if native else 3
         return max(activated * inner + activated * width, 3 * inner + (activated + 1 + reduced) * width) + pixels + 2 * tower.head_dim
     if kind == "pixtral":
@@ -180,10 +190,10 @@ def encoder(facts: ModelFacts, tp: int, batched_tokens: int, length: int, *, nat
     items = max(1, batched_tokens // item.tokens)
     each = peak_elements(facts, tp, native=native) * _ELEMENT / GIB
     likely = _framewise(facts, item, items, memory_gib) if kind == "gemma4" else items * item.patches * each
-    likely += BLAS_GIB
     low = min(likely, item.shorter * each) if item.shorter else likely
+    likely += BLAS_GIB
     output = items * item.tokens * output_elements(facts) * _ELEMENT / GIB
-    guessed = kind in ("intern", "qwen2_vl")
+    guessed = kind == "intern"
     high = likely * (1.5 if guessed else 1.06) + 0.05
     if kind == "gemma4":  # older releases of transformers build that table
         high = max(high, 0.1 * memory_gib)

@@ -27,9 +27,10 @@ _INDEXER_LOGITS = 512 << 20
 _STREAM_BYTES = (22, 30, 44)
 # cuBLAS keeps a workspace of 32 MiB on Hopper.
 BLAS_GIB = 0.032
+_FOUR_BIT = (Scheme.AWQ, Scheme.GPTQ, Scheme.INT4_PACKED, Scheme.MXFP4)
 _FOLLOWED = (0, 20, 0)
 # Formats whose layers compute in 16 bit or in 8 bit from 16-bit activations as followed.
-_FOLLOWED_SCHEMES = (None, Scheme.FP8_BLOCK, Scheme.FP8_TENSOR, Scheme.FP8_CHANNEL, Scheme.AWQ, Scheme.GPTQ, Scheme.MXFP4)
+_FOLLOWED_SCHEMES = (None, Scheme.FP8_BLOCK, Scheme.FP8_TENSOR, Scheme.FP8_CHANNEL, Scheme.INT8_CHANNEL, *_FOUR_BIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ def context_of(facts: ModelFacts, kv: Settings, length: int, sequences: int) -> 
 def _dense_width(facts: ModelFacts) -> tuple[int, bool]:
     """(width of the dense MLPs, whether they run after the experts' workspace is there); 0 when every layer has experts."""
     config = facts.text
-    wide = integer(config, "intermediate_size_mlp") or facts.intermediate_size
+    listed = [width for width in sequence(config, "intermediate_size") if isinstance(width, int)]
+    wide = integer(config, "intermediate_size_mlp") or facts.intermediate_size or max(listed, default=0)
     if not has_experts(facts):
         return wide, True
     if integer(config, "first_k_dense_replace"):
@@ -118,13 +120,14 @@ def moments(facts: ModelFacts, run: Run) -> tuple[dict[str, float], float]:
 
 def _band(found: Resolved, facts: ModelFacts) -> tuple[float, float]:
     """How far the truth may lie below and above, as factors."""
-    if found.v0:
-        return 0.75, 1.1
     scheme = facts.quantization.scheme if facts.quantization else None
-    if not style_of(facts).exact or scheme not in _FOLLOWED_SCHEMES:
-        return 0.75, 1.3
+    if facts.pooling:
+        return 0.65, 2.0
+    style = style_of(facts)
+    if not style.exact or scheme not in _FOLLOWED_SCHEMES:
+        return 0.7, 2.6 if style.loose else 1.45
     older = found.version < _FOLLOWED
-    if facts.experts and (older or found.capability >= 10.0 or scheme in (Scheme.AWQ, Scheme.GPTQ, Scheme.MXFP4)):
+    if facts.experts and (older or found.capability >= 10.0 or scheme in _FOUR_BIT):
         return 0.75, 1.15  # other kernels with other workspaces
     if any(layer.state for layer in facts.kv_layers):
         return 0.9, 1.15
@@ -144,4 +147,5 @@ def forward(found: Resolved, facts: ModelFacts) -> Forward:
         low, middle, high = (tokens * one * integer(facts.text, "hc_mult", default=1) * facts.hidden_size / GIB for one in _STREAM_BYTES)
         return Forward(low, max(middle, likely), high + likely, kept * size, "residual streams")
     below, above = _band(found, facts)
-    return Forward(below * likely, likely + BLAS_GIB, above * likely + 0.1, kept * size, moment)
+    spare = 0.05 if style_of(facts).exact else 0.1
+    return Forward(below * likely, likely + BLAS_GIB, above * likely + BLAS_GIB + spare, kept * size, moment)

@@ -14,9 +14,10 @@ from interlock.infra.catalog.vllm_defaults import Version, parse_version
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.layers import Cache, KvLayer, State, StateKind
 from interlock.infra.sizing.quantization import Scheme
-from interlock.infra.sizing.reading import Config, integer, round_up, truth
+from interlock.infra.sizing.reading import Config, integer, round_up, sequence, truth
 from interlock.infra.sizing.traits import traits
 
+_EIGHT_BIT = (Scheme.FP8_TENSOR, Scheme.FP8_CHANNEL, Scheme.FP8_ONLINE, Scheme.INT8_CHANNEL)
 # gpt-oss pads an expert's width on a rank to this (layers/fused_moe/experts/gpt_oss_triton_kernels_moe.py).
 _PADDED = 64
 
@@ -33,6 +34,7 @@ class Style:
     single: bool
     attention: str
     exact: bool
+    loose: bool
 
 
 @cache
@@ -99,9 +101,9 @@ class Rank:
 
     @property
     def eight_bit(self) -> float:
-        """What quantizing a layer's input adds per element: 8 bit and scales per block, while the input stays."""
-        found = self.facts.quantization
-        return 0.5 + 2 / 128 if found is not None and found.scheme is Scheme.FP8_BLOCK else 0.0
+        """What quantizing a layer's input adds per element: 8 bit, and scales per block, while the input stays."""
+        scheme = self.facts.quantization.scheme if self.facts.quantization else None
+        return 0.5 + 2 / 128 if scheme is Scheme.FP8_BLOCK else 0.5 if scheme in _EIGHT_BIT else 0.0
 
 
 def mlp(rank: Rank, width: float) -> float:
@@ -111,7 +113,7 @@ def mlp(rank: Rank, width: float) -> float:
     projected = (2 if traits(rank.facts.model_type, rank.config).gated and not rank.facts.pooling else 1) * local
     product = rank.product * local
     reduced = rank.reduced if style.reduces else 0
-    quantized = rank.eight_bit * local
+    quantized = rank.eight_bit * local if rank.product == 1.0 else 0.0
     held = projected if style.keeps else 0
     during = projected + product + rank.residuals(carried)
     after = held + product + max(quantized, rank.residuals(reduced)) + rank.residuals(carried + 1)
@@ -125,18 +127,26 @@ def expert_buffers(rank: Rank, *, whole: bool) -> float:
     vLLM: ``workspace_shapes`` of ``layers/fused_moe/experts/triton_moe.py``. ``whole``: experts are not cut (expert parallelism).
     """
     facts = rank.facts
-    width, top, hidden = facts.expert_size // (1 if whole else rank.tp), facts.experts_per_token, facts.hidden_size
+    width, top = facts.expert_size // (1 if whole else rank.tp), visited(facts)
+    hidden = integer(facts.text, "moe_latent_size") or facts.hidden_size
     gated = 2 if traits(facts.model_type, facts.text).gated else 1
     if not rank.shared:
         return top * (max(gated * width, hidden) + width)
     return top * (max(width, hidden) + max(gated * width, hidden))
 
 
+def visited(facts: ModelFacts) -> int:
+    """Experts that one token visits (the most of any layer)."""
+    listed = sequence(facts.text, "moe_topk")
+    stated = integer(facts.text, "moe_top_k", "moe_k")
+    return max((int(top) for top in listed if isinstance(top, int)), default=0) or stated or facts.experts_per_token
+
+
 def experts(rank: Rank) -> float:
     """Beside that workspace: the residuals, the output, and with shared experts their output and the sum."""
     facts, config = rank.facts, rank.config
     if facts.model_type == "gpt_oss":
-        return facts.experts_per_token * (round_up(facts.expert_size // rank.tp, _PADDED) + facts.hidden_size) + rank.residuals(
+        return visited(facts) * (round_up(facts.expert_size // rank.tp, _PADDED) + facts.hidden_size) + rank.residuals(
             rank.style.carried + 1
         )
     beside = 2 if shared_width(config) or truth(config, "enable_moe_block") else 0
@@ -152,7 +162,7 @@ def experts(rank: Rank) -> float:
 def shared_width(config: Config) -> int:
     """Width of the experts that every token visits."""
     stated = integer(config, "shared_expert_intermediate_size", "moe_shared_expert_intermediate_size")
-    count = integer(config, "n_shared_experts", "num_shared_experts")
+    count = integer(config, "n_shared_experts", "num_shared_experts", "moe_num_shared_experts")
     llama4 = integer(config, "intermediate_size") if integer(config, "intermediate_size_mlp") else 0
     return stated or count * integer(config, "moe_intermediate_size") or llama4
 
@@ -220,7 +230,7 @@ def recurrent(rank: Rank, state: State) -> float:
     projected = 2 * values + 2 * groups + state.heads / tp
     if state.kind is StateKind.MAMBA2:
         return max(projected + 5 * values + rank.residuals(rank.mixer_carried), projected + values + out)
-    return 5 * values + out
+    return max(4 * values + rank.residuals(rank.mixer_carried), 3 * values + rank.residuals(1) + out)
 
 
 def mixers(rank: Rank, context: float, constant: float) -> float:

@@ -38,7 +38,7 @@ from tools.oracle.worker import in_fork  # noqa: E402
 
 TOKENS = (2048, 8192, 16384)
 SHOWN = 8192  # the batch whose live tensors are listed
-LISTED, SMALLEST = 12, 0.01
+LISTED, SMALLEST = 8, 0.02
 SEQUENCES, LONGEST = 256, 32768
 
 
@@ -133,7 +133,7 @@ class Asker:
 
     def emit(self, line: dict[str, Any]) -> None:
         with self.out.open("a", encoding="utf-8") as handle:
-            handle.write(json.dumps(line) + "\n")
+            handle.write(json.dumps(line, separators=(",", ":")) + "\n")
 
     def questions(self) -> list[tuple[str, int, int]]:
         text = self.model.config.get("text_config", self.model.config)

@@ -7,6 +7,7 @@ returns tensors gives its fake result and is named in `hidden`.
 """
 
 import sys
+import traceback
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -99,7 +100,7 @@ class Lifetimes(TorchDispatchMode):
                 with self:
                     return IMPLEMENTATIONS[name](*args, **kwargs)
             except Exception as error:
-                self.hidden.add(f"{name} ({type(error).__name__}: {str(error).splitlines()[0][:80] if str(error) else ''})")
+                self.hidden.add(f"{name} ({_raised(error)})")
         if not func._schema.returns:
             return None
         try:
@@ -110,6 +111,13 @@ class Lifetimes(TorchDispatchMode):
             if len(mutated) == len(func._schema.returns):
                 return mutated[0] if len(mutated) == 1 else tuple(mutated)
             raise
+
+
+def _raised(error: Exception) -> str:
+    """Why an operation could not be entered, and the innermost line of vLLM."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/vllm/" in frame.filename]
+    place = f"{frames[-1].filename.rsplit('/vllm/', 1)[1]}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__} at {place}: {str(error).splitlines()[0][:60] if str(error) else ''}"
 
 
 def _leaves_the_device(func: Any, args: Any, kwargs: Any) -> bool:

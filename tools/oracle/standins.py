@@ -1,5 +1,8 @@
 """What stands in for a GPU while vLLM's code runs on the meta device: streams, communicators, reads of values, kernels without a fake."""
 
+import contextlib
+import importlib
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -68,7 +71,7 @@ class Communicator:
 
 def install() -> None:
     """Streams that do nothing; scale layouts of DeepGEMM, which keeps float scales as they are on compute capability 9.0."""
-    torch.cuda.set_stream = lambda *_, **__: None
+    torch.cuda.set_stream = torch.cuda._lazy_init = lambda *_, **__: None
     torch.cuda.stream = torch.cuda.device = lambda *_, **__: _Nothing()
     torch.accelerator.get_memory_info = lambda *_, **__: (FREE, MEMORY)
     torch.cuda.is_current_stream_capturing = lambda: False
@@ -77,6 +80,35 @@ def install() -> None:
     torch_utils._current_stream_tls.value = Quiet()
     lifetimes.FAKES.update(FAKES)
     _deep_gemm()
+    _humming()
+    _tilelang()
+
+
+def _tilelang() -> None:
+    """Kernels that are compiled when they are called write into tensors that are given: their calls do nothing."""
+    try:
+        jit = importlib.import_module("tilelang.jit")
+    except ImportError:
+        return
+    jit.JITImpl.__call__ = lambda *_, **__: None
+    with contextlib.suppress(ImportError):
+        helper = importlib.import_module("vllm.model_executor.warmup.jit_warmup_cutedsl_helper")
+        helper.VllmCuTeDSLJitKernel._get_or_compile = lambda *_, **__: lambda *_, **__: None
+
+
+def _humming() -> None:
+    """Humming asks the driver for the card in an extension of its own."""
+    try:
+        device = importlib.import_module("humming.device")
+    except ImportError:
+        return
+    figures = types.SimpleNamespace(
+        index=0, name="NVIDIA H200", is_ppu=False, sm_count=132, sm_major=9, sm_minor=0, sm_version=90, max_threads_per_sm=2048,
+        max_threads_per_block=1024, max_registers_per_sm=65536, l2_cache_size=60 << 20, l2_cache_size_mb=60.0, max_smem_size=232448,
+        max_smem_size_per_block=232448, max_smem_size_per_sm=233472,
+    )  # fmt: skip
+    device.DeviceInfo.__new__ = lambda *_, **__: figures
+    device.DeviceInfo._get_value = lambda _: figures
 
 
 def _deep_gemm() -> None:
@@ -119,6 +151,8 @@ FAKES: dict[str, Callable[..., Any]] = {
     "deep_gemm::transform_sf_into_required_layout": lambda sf, *_, **__: sf,
     "aten::_unique2": _unique,
     "_moe_C::grouped_topk": _grouped_topk,
+    "_moe_C::moe_permute_sort_workspace_size": lambda *_, **__: 1 << 20,
+    "_moe_C::moe_wna16_marlin_gemm": lambda inputs, output, *_, **__: output,
     "_vllm_fa3_C::fwd": _attention,
 }
 
