@@ -1,5 +1,6 @@
 """What may be said about a model whose config is not read exactly: no parameter bytes, and no verdict where its cache may differ too."""
 
+import re
 from collections.abc import Iterator
 
 from interlock.infra.catalog.architectures import known
@@ -9,9 +10,16 @@ from interlock.infra.sizing.result import SizingResult, Verdict
 from interlock.infra.sizing.traits import familiar, familiar_wrapper
 
 
+# Heads that vLLM puts on any decoder (model_executor/models/adapters.py).
+_ADAPTED = re.compile(
+    r"(For(SequenceClassification|TokenClassification|RewardModel|TextEncoding)|(Embedding|Classification|Reward)?Model)$"
+)
+
+
 def strangeness(facts: ModelFacts) -> Iterator[tuple[bool, str]]:
     """(whether the cache is in doubt too, why) of everything about a model that nobody compared with vLLM."""
-    if facts.architecture and facts.architecture not in known():
+    served = {facts.architecture, _ADAPTED.sub("ForCausalLM", facts.architecture)}
+    if facts.architecture and not served & known():
         yield True, f"architecture {facts.architecture} is not one that vLLM is known to serve: read as a usual decoder"
     if facts.model_type and not familiar(facts.model_type):
         yield True, f"model type {facts.model_type} is not known: read as a usual decoder"

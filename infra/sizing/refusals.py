@@ -10,10 +10,13 @@ from interlock.infra.sizing.defaults import Resolved
 from interlock.infra.sizing.dialects import in_transformers
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.quantization import Scheme
+from interlock.infra.sizing.reading import mapping, sequence
 from interlock.infra.sizing.request import SizingRequest
 from interlock.infra.sizing.tensor_parallel import tp_problem
 
 _COMPRESSED_16_BIT_SINCE = (0, 30, 0)
+# From the first to before the second, models/qwen3_vl.py checks a pipeline by text_config's own architectures.
+_PIPELINE_OF_UNNAMED = ((0, 25, 0), (0, 30, 0))
 
 
 def refusals(found: Resolved) -> tuple[str, ...]:
@@ -37,6 +40,9 @@ def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
         yield f"an encoder takes a prompt at once: max_num_batched_tokens {tokens} is below max_model_len {found.max_model_len}"
     if request.pp > 1 and not runs_in_pipeline(facts):
         yield "pipeline parallelism is not supported for this model"
+    unnamed = facts.outer_type in ("qwen3_vl", "qwen3_vl_moe") and not _inner_architectures(facts)
+    if request.pp > 1 and unnamed and _PIPELINE_OF_UNNAMED[0] <= found.version < _PIPELINE_OF_UNNAMED[1]:
+        yield "this version cannot build the language model in a pipeline: its text_config names no architectures"
     if request.pp > max(facts.layers, 1):
         yield f"{request.pp} pipeline stages for {facts.layers} layers"
     if request.sharers > 1 and found.utilization * request.sharers > 1.0:
@@ -48,6 +54,10 @@ def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
     yield from not_accepted(found, facts)
     yield from _context_parallel(facts, request)
     yield from _draft(found, facts, request)
+
+
+def _inner_architectures(facts: ModelFacts) -> bool:
+    return bool(sequence(mapping(facts.config, "text_config"), "architectures"))
 
 
 def _not_served(found: Resolved, facts: ModelFacts) -> Iterator[str]:

@@ -119,7 +119,7 @@ def tensors(line: Mapping[str, Any], case: Mapping[str, Any]) -> Iterator[tuple[
     version, tp = parse_version(line["vllm"]), line["tp"]
     assert version is not None
     stage = line.get("rank", 0) // tp
-    if found.facts.quantization and set(line["param_bytes_by_dtype"]) == {"bfloat16"}:
+    if found.facts.quantization and set(line["param_bytes_by_dtype"]) in ({"bfloat16"}, {"float16"}):
         return  # GPTQ before 0.33 looks in the checkpoint for what is quantized, and the oracle has none
     if line["args"].get("quantization"):
         return  # quantized while loading: the parameters as built are in 16 bit, those that stay are not
