@@ -9,7 +9,6 @@ from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.result import SizingResult, Verdict
 from interlock.infra.sizing.traits import familiar, familiar_wrapper
 
-
 # Heads that vLLM puts on any decoder (model_executor/models/adapters.py).
 _ADAPTED = re.compile(
     r"(For(SequenceClassification|TokenClassification|RewardModel|TextEncoding)|(Embedding|Classification|Reward)?Model)$"
