@@ -4,11 +4,14 @@ import re
 from collections.abc import Iterator
 
 from interlock.infra.catalog.architectures import known
+from interlock.infra.sizing.compressed import is_compressed
 from interlock.infra.sizing.defaults import Resolved
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.result import SizingResult, Verdict
 from interlock.infra.sizing.traits import familiar, familiar_wrapper
 
+# First version whose answers about DeepSeek-V4's cache are in the oracle.
+_COMPRESSED_COMPARED = (0, 26, 0)
 # Heads that vLLM puts on any decoder (model_executor/models/adapters.py).
 _ADAPTED = re.compile(
     r"(For(SequenceClassification|TokenClassification|RewardModel|TextEncoding)|(Embedding|Classification|Reward)?Model)$"
@@ -20,16 +23,24 @@ def strangeness(facts: ModelFacts) -> Iterator[tuple[bool, str]]:
     served = {facts.architecture, _ADAPTED.sub("ForCausalLM", facts.architecture)}
     if facts.architecture and not served & known():
         yield True, f"architecture {facts.architecture} is not one that vLLM is known to serve: read as a usual decoder"
-    if facts.model_type and not familiar(facts.model_type):
+    flat = facts.outer_type == facts.model_type and familiar_wrapper(facts.model_type)  # the language model's fields beside the towers'
+    if facts.model_type and not familiar(facts.model_type) and not flat:
         yield True, f"model type {facts.model_type} is not known: read as a usual decoder"
     towers = facts.multimodal and facts.outer_type != facts.model_type
     if towers and facts.outer_type and not familiar_wrapper(facts.outer_type):
         yield False, f"the towers of model type {facts.outer_type} are not known: counted roughly"
 
 
+def _narrow(answer: SizingResult) -> bool:
+    """Whether a request of twice the size would not fit for sure."""
+    return answer.max_concurrency is None or answer.max_concurrency.low < 2
+
+
 def doubted(found: Resolved, answer: SizingResult) -> SizingResult:
     """The answer with what is not known about the model said, and without figures that would be guesses. A refusal stands."""
     doubts = list(strangeness(found.facts)) if found.facts is not None else []
+    if found.facts is not None and is_compressed(found.facts.text) and found.version < _COMPRESSED_COMPARED and _narrow(answer):
+        doubts.append((True, "the compressed cache is compared with vLLM from 0.26 on: earlier versions may take up to twice as much"))
     if not doubts:
         return answer
     notes = tuple(text for _, text in doubts)

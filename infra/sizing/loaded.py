@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from interlock.infra.sizing.compressed import is_compressed
 from interlock.infra.sizing.defaults import Resolved
 from interlock.infra.sizing.drafts import draft_bytes, unknown_draft
 from interlock.infra.sizing.facts import ModelFacts
@@ -10,7 +11,7 @@ from interlock.infra.sizing.ledger import Shard
 from interlock.infra.sizing.quantization import Scheme
 from interlock.infra.sizing.reading import integer, round_up
 from interlock.infra.sizing.result import Estimate
-from interlock.infra.sizing.traits import known
+from interlock.infra.sizing.traits import familiar, familiar_wrapper
 from interlock.infra.sizing.weights import RankWeights, rank_weights, stage_layers, worst_stage
 from interlock.infra.values import GIB
 
@@ -54,7 +55,6 @@ _UNKNOWN_FAMILY, _TOWER = (0.03, 0.05), (0.003, 0.005)
 _HEARS = (0.0, 0.16)
 # Share of the model's weights for a draft whose config is not at hand, and what it may be more (one log of DSpark: 7.5 %).
 _UNKNOWN_DRAFT = (0.04, 0.08)
-_LLAMA_LIKE = ("llama", "mistral", "mixtral")
 
 
 def _spread(facts: ModelFacts) -> tuple[float, float]:
@@ -62,8 +62,9 @@ def _spread(facts: ModelFacts) -> tuple[float, float]:
     if facts.checkpoint_bytes:
         return 0.015, 0.015
     down, up = _SPREAD.get(facts.quantization.scheme if facts.quantization else None, (0.05, 0.1))
-    wider = [_UNKNOWN_FAMILY] if not known(facts.model_type) and facts.model_type not in _LLAMA_LIKE else []
+    wider = [] if familiar(facts.model_type) or familiar_wrapper(facts.model_type) else [_UNKNOWN_FAMILY]
     wider += [_TOWER] if facts.multimodal else []
+    wider += [_UNKNOWN_FAMILY] if is_compressed(facts.text) else []  # mixed formats that differ by repository
     if integer(facts.text, "hidden_size_per_layer_input") and not facts.config.get("audio_config"):
         wider.append(_HEARS)
     return down + sum(more[0] for more in wider), up + sum(more[1] for more in wider)
@@ -124,5 +125,6 @@ def loaded(found: Resolved, facts: ModelFacts) -> Loaded:
     parts += [f"{size / GIB:.2f} {name}" for name, size in (("draft model", draft), ("adapters", adapters)) if size]
     # Hopper runs the Triton layout or Marlin's, by what the image brings.
     repacked = max(packing_bytes(found, facts, marlin=True) - packing_bytes(found, facts), 0)
-    gib = Estimate(low=likely * (1 - down) / GIB, likely=likely / GIB, high=(likely * (1 + up) + repacked) / GIB + _BESIDE)
+    shared = draft // 2 if unknown_draft(found.request.speculative_method, found.draft) else 0
+    gib = Estimate(low=(likely * (1 - down) - shared) / GIB, likely=likely / GIB, high=(likely * (1 + up) + repacked) / GIB + _BESIDE)
     return Loaded(gib, first.param_bytes, " + ".join(parts) + (f" - {offload / GIB:.2f} offloaded" if offload else ""))
