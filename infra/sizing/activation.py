@@ -61,14 +61,16 @@ def activation(found: Resolved) -> tuple[Estimate, str]:
     exchange = _exchange_gib(found, facts)
     settled = _settled_gib(found, facts)
     beside = (images.output if images else 0.0) - settled
-    one_pass = (passed.low - settled + 0.75 * exchange, passed.likely + beside + exchange, passed.high + beside + 1.3 * exchange)
+    maybe = settled if found.request.vllm_version is None else 0.0  # an older version may run
+    one_pass = (passed.low - settled + 0.75 * exchange, passed.likely + beside + exchange, passed.high + beside + maybe + 1.3 * exchange)
     # Only the last pipeline stage samples, and only up to one row per batched token.
     rows = 0 if facts.pooling else min(found.sequences, found.batched_tokens)
     logits = rows * facts.vocab_size * 4 / GIB
     copies = _FUSED_COPIES if switch("triton_sampler", found.version) and not found.v0 else _SORTED_COPIES
     fewest = _V0_FEWEST if found.v0 and found.request.max_num_seqs is None else copies[0]
     sampler = (fewest * logits, copies[1] * logits, copies[2] * logits)
-    largest = tuple(max(0.0, size - settled) for size in (images.low, images.likely, images.high)) if images else (0.0, 0.0, 0.0)
+    peaks = (images.low, images.likely, images.high + maybe) if images else (0.0, 0.0, 0.0)
+    largest = tuple(max(0.0, size - settled) for size in peaks)
     parts = {"forward": one_pass, "sampler": sampler, "encoder": largest}
     likely_part = max(parts, key=lambda name: parts[name][1])
     figures = [max(part[i] for part in parts.values()) for i in range(3)]

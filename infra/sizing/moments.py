@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Any
 
 from interlock.infra.catalog.vllm_defaults import Version, parse_version
+from interlock.infra.sizing.compressed import is_compressed
 from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.layers import Cache, KvLayer, State, StateKind
 from interlock.infra.sizing.quantization import Scheme
@@ -18,7 +19,7 @@ from interlock.infra.sizing.reading import Config, integer, round_up, sequence, 
 from interlock.infra.sizing.traits import traits
 
 _EIGHT_BIT = (Scheme.FP8_TENSOR, Scheme.FP8_CHANNEL, Scheme.FP8_ONLINE, Scheme.INT8_CHANNEL)
-# gpt-oss pads an expert's width on a rank to this (layers/fused_moe/experts/gpt_oss_triton_kernels_moe.py).
+# gpt-oss pads an expert's width on a rank to this, DeepSeek-V4 its heads (layers/fused_moe/experts/gpt_oss_triton_kernels_moe.py).
 _PADDED = 64
 
 
@@ -99,11 +100,12 @@ class Rank:
         found = self.facts.quantization
         return 0.5 if found is not None and found.scheme is Scheme.FP8_TENSOR and found.static and self.fused_scale else 1.0
 
-    @property
-    def eight_bit(self) -> float:
+    def eight_bit(self, module: str) -> float:
         """What quantizing a layer's input adds per element: 8 bit, and scales per block, while the input stays."""
-        scheme = self.facts.quantization.scheme if self.facts.quantization else None
-        return 0.5 + 2 / 128 if scheme is Scheme.FP8_BLOCK else 0.5 if scheme in _EIGHT_BIT else 0.0
+        found = self.facts.quantization
+        if found is None or not found.covers(f"model.layers.1.{module}"):
+            return 0.0
+        return 0.5 + 2 / 128 if found.scheme is Scheme.FP8_BLOCK else 0.5 if found.scheme in _EIGHT_BIT else 0.0
 
 
 def mlp(rank: Rank, width: float) -> float:
@@ -113,7 +115,7 @@ def mlp(rank: Rank, width: float) -> float:
     projected = (2 if traits(rank.facts.model_type, rank.config).gated and not rank.facts.pooling else 1) * local
     product = rank.product * local
     reduced = rank.reduced if style.reduces else 0
-    quantized = rank.eight_bit * local if rank.product == 1.0 else 0.0
+    quantized = rank.eight_bit("mlp.down_proj") * local if rank.product == 1.0 else 0.0
     held = projected if style.keeps else 0
     during = projected + product + rank.residuals(carried)
     after = held + product + max(quantized, rank.residuals(reduced)) + rank.residuals(carried + 1)
@@ -174,7 +176,7 @@ def attention(rank: Rank, layer: KvLayer) -> float:
     queries, keys = facts.attention_heads * head / tp, layer.heads_on_rank(tp) * head
     projected, carried = queries + 2 * keys, rank.mixer_carried
     family = traits(facts.model_type, rank.config)
-    out = max(rank.eight_bit * queries, rank.residuals(rank.reduced)) + rank.residuals(carried + 1)
+    out = max(rank.eight_bit("self_attn.o_proj") * queries, rank.residuals(rank.reduced)) + rank.residuals(carried + 1)
     if rank.style.attention == "gated" and not rank.fused_gate and rank.style.native_norm:
         return projected + 9 * queries + rank.residuals(carried)
     if rank.style.attention == "gated":
@@ -209,9 +211,19 @@ def sparse(rank: Rank, constant: float) -> float:
     if not rank.own_sparse:
         queries = heads * (nope + rope) + 1.5 * index_heads * index
         return queries + ranks + index + 5 * index_heads + constant + rank.residuals(rank.mixer_carried)
-    chosen = 4 * integer(config, "index_topk") // 2 * 2 if rank.tp > 1 else 0
+    chosen = 4 * integer(config, "index_topk") if rank.tp > 1 else 0
     own = heads * (nope + 2 * rope + value + low) + 1.5 * index_heads * index + ranks
     return own + chosen + constant + rank.residuals(rank.mixer_carried + rank.reduced)
+
+
+def compressed(rank: Rank, constant: float) -> float:
+    """Compressed attention (DeepSeek-V4): queries and output padded to whole kernels, two sets of residual streams, the indexer."""
+    config, head = rank.config, integer(rank.config, "head_dim")
+    padded = round_up(max(rank.facts.attention_heads // rank.tp, 1), _PADDED) * head
+    index = integer(config, "index_n_heads") * integer(config, "index_head_dim")
+    chosen = 4 * integer(config, "index_topk") if rank.tp > 1 else 0
+    streams = 2 * integer(config, "hc_mult", default=1) + 2
+    return 2 * padded + rank.residuals(streams) + 12 * head + index / 2 + 2 * integer(config, "q_lora_rank") + chosen + constant
 
 
 def recurrent(rank: Rank, state: State) -> float:
@@ -235,15 +247,19 @@ def recurrent(rank: Rank, state: State) -> float:
 
 def mixers(rank: Rank, context: float, constant: float) -> float:
     """The widest mixer of the model."""
+    if is_compressed(rank.config):
+        return compressed(rank, constant)
     widest: float = rank.residuals(rank.style.native_norm)
     indexed = any(layer.cache is Cache.INDEXER for layer in rank.facts.kv_layers)
     for layer in {replace(layer, layer=0) for layer in rank.facts.kv_layers}:
         if layer.state is not None:
             widest = max(widest, recurrent(rank, layer.state))
         elif layer.cache is Cache.MLA:
-            sizes = (sparse(rank, constant),) if indexed else ()
-            sizes += () if indexed and rank.own_sparse else (latent(rank, context),)
-            widest = max(widest, *sizes)
+            widest = max(
+                widest,
+                sparse(rank, constant) if indexed else 0.0,
+                0.0 if indexed and rank.own_sparse else latent(rank, context),
+            )
         elif layer.cache is not Cache.INDEXER:
             widest = max(widest, attention(rank, layer))
     return widest

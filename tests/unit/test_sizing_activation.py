@@ -33,7 +33,9 @@ def configs() -> dict[str, Any]:
 
 @cache
 def lines(kind: str) -> tuple[Line, ...]:
-    return tuple(line for text in LINES.read_text("utf-8").splitlines() if (line := json.loads(text))["kind"] == kind)
+    """The file's lines of one kind, of the models that are still in the catalog."""
+    found = (json.loads(text) for text in LINES.read_text("utf-8").splitlines())
+    return tuple(line for line in found if line["kind"] == kind and line["model"] in configs())
 
 
 def told(line: Line, *, eager: bool) -> tuple[Resolved, ModelFacts]:

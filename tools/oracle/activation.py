@@ -39,6 +39,8 @@ from tools.oracle.worker import in_fork  # noqa: E402
 TOKENS = (2048, 8192, 16384)
 SHOWN = 8192  # the batch whose live tensors are listed
 LISTED, SMALLEST = 8, 0.02
+# The default kernels of these are compiled on the spot for a real card; the experts' workspace is as large with others.
+BACKENDS = {"deepseek-v4-flash": {"moe_backend": "marlin"}}
 SEQUENCES, LONGEST = 256, 32768
 
 
@@ -48,7 +50,7 @@ class Profile:
     def __init__(self, rank: ranks.Rank) -> None:
         self.config, self.model = rank.config, rank.model
         self.model_config = self.config.model_config
-        self.track = lifetimes.Lifetimes()
+        self.track = lifetimes.Lifetimes(standins.OnMeta)
         standins.worker(self.config)
         with set_current_vllm_config(self.config), torch.no_grad(), torch.device("meta"), standins.OnMeta(), self.track:
             process_weights_after_loading(self.model, self.model_config, torch.device("meta"))
@@ -120,7 +122,8 @@ class Asker:
         # The forward pass is compiled in production and the encoder is not; a compiled pass cannot be followed.
         eager = kind == "forward"
         arguments = {"max_num_batched_tokens": tokens, "max_num_seqs": SEQUENCES, "max_model_len": min(LONGEST, self.model.lengths[1])}
-        stated = arguments | ({"tensor_parallel_size": tp} if tp > 1 else {}) | {"enforce_eager": eager}
+        stated: dict[str, Any] = arguments | ({"tensor_parallel_size": tp} if tp > 1 else {}) | {"enforce_eager": eager}
+        stated |= BACKENDS.get(self.model.name, {})
         line: dict[str, Any] = {"vllm": vllm.__version__, "kind": kind, "model": self.model.name, "args": arguments, "tp": tp}
         try:
             profile = Profile(ranks.build(ranks.engine_args(self.folder / self.model.name, self.model.arguments, stated), 0))

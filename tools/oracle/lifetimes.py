@@ -12,6 +12,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from types import FrameType
 from typing import Any
 
 import torch
@@ -40,8 +42,10 @@ class Held:
 class Lifetimes(TorchDispatchMode):
     """Counts what is made while it is active; use `counting` around the part that is measured."""
 
-    def __init__(self) -> None:
+    def __init__(self, devices: Callable[[], Any]) -> None:
+        """`devices`: the function mode that puts tensors on the meta device; torch leaves it where an operation is dispatched."""
         super().__init__()
+        self.devices = devices
         self.live: dict[int, Held] = {}
         self.current = self.peak = 0
         self.at_peak: list[Held] = []
@@ -75,13 +79,13 @@ class Lifetimes(TorchDispatchMode):
         size = -(-storage.nbytes() // BLOCK) * BLOCK
         if key in self._references or not size:
             return
-        self._references[key] = weakref.ref(storage, lambda _, key=key: self._dropped(key))
+        self._references[key] = weakref.ref(storage, partial(self._dropped, key))
         self.live[key] = Held(size, tuple(tensor.shape), str(tensor.dtype).replace("torch.", ""), op, _line())
         self.current += size
         if self.current > self.peak:
             self.peak, self.at_peak = self.current, list(self.live.values())
 
-    def _dropped(self, key: int) -> None:
+    def _dropped(self, key: int, _: Any = None) -> None:
         self._references.pop(key, None)
         if held := self.live.pop(key, None):
             self.current -= held.size
@@ -91,13 +95,13 @@ class Lifetimes(TorchDispatchMode):
             return 1
         name = str(func._schema.name)
         if name in FAKES:
-            with self:
+            with self, self.devices():
                 return FAKES[name](*args, **kwargs)
         if func.namespace in OWN:
             return _read(func, args, kwargs) if _leaves_the_device(func, args, kwargs) else func(*args, **kwargs)
         if name in IMPLEMENTATIONS:
             try:
-                with self:
+                with self, self.devices():
                     return IMPLEMENTATIONS[name](*args, **kwargs)
             except Exception as error:
                 self.hidden.add(f"{name} ({_raised(error)})")
@@ -139,7 +143,7 @@ def _key(tensor: torch.Tensor) -> int:
 
 def _line() -> str:
     """The innermost line of vLLM (or of a model's own code) on the stack."""
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         path = frame.f_code.co_filename
         if "/vllm/" in path and "/_custom_ops" not in path and "/_ops.py" not in path:
