@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from interlock.infra.sizing.compressed import is_compressed
 from interlock.infra.sizing.defaults import Resolved, drafts_ahead
 from interlock.infra.sizing.facts import ModelFacts
-from interlock.infra.sizing.kv_specs import FLASHINFER_HEADS
+from interlock.infra.sizing.kv_specs import FLASHINFER_HEADS, aligned_block
 from interlock.infra.sizing.layers import Cache
 from interlock.infra.sizing.reading import mapping, text
 
@@ -22,6 +22,9 @@ _DROPPED: tuple[tuple[tuple[str, ...], tuple[int, int, int]], ...] = (
 )
 _ATTENTION = frozenset({Cache.FULL, Cache.SLIDING, Cache.CHUNKED, Cache.MLA})
 _CACHE_IS_COMPARED_SINCE, _ONLINE_IS_APART_SINCE = (0, 30, 0), (0, 30, 0)
+# Windows choose their own block size since the first; since the second they take attention's when they are charged like it.
+_WINDOWS_CHOOSE, _WINDOWS_ARE_PROMOTED = (0, 23, 0), (0, 27, 0)
+_STATES_IN_ONE_STEP = ((0, 17, 0), (0, 27, 0))
 _SHARING_IS_CHECKED_SINCE = (0, 30, 0)
 _LATENT_CACHES = ("auto", "bfloat16", "float16", "fp8", "fp8_e4m3")
 _SPARSE_CACHES = ("auto", "bfloat16", "float16", "fp8", "fp8_ds_mla")
@@ -115,5 +118,11 @@ def _one_table(found: Resolved, facts: ModelFacts) -> Iterator[str]:
     caches = {layer.cache for layer in facts.kv_layers}
     if found.request.disable_hybrid_kv_cache_manager and Cache.STATE in caches and caches & _ATTENTION:
         yield "recurrent states and attention cannot share a block table: the hybrid KV cache manager cannot be disabled"
+    size, old = found.request.block_size or 16, _WINDOWS_CHOOSE <= found.version < _WINDOWS_ARE_PROMOTED
+    if found.request.disable_hybrid_kv_cache_manager and old and size > 16 and {Cache.SLIDING, Cache.FULL} <= caches:
+        yield f"this version keeps windows in blocks of 16 tokens and attention in {size}: the hybrid KV cache manager cannot be disabled"
+    aligned = aligned_block(facts, found.kv) if _STATES_IN_ONE_STEP[0] <= found.version < _STATES_IN_ONE_STEP[1] else 0
+    if aligned > found.batched_tokens:
+        yield f"this version caches states by blocks of {aligned} tokens: max_num_batched_tokens {found.batched_tokens} is below that"
     if found.request.dcp > 1 and Cache.SLIDING in caches and not (found.request.disable_hybrid_kv_cache_manager and Cache.FULL in caches):
         yield "decode context parallelism does not support sliding windows"

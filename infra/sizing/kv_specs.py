@@ -126,7 +126,7 @@ def base_block(facts: ModelFacts, settings: Settings) -> int:
     return 16
 
 
-def _state_mode(facts: ModelFacts, state: State, settings: Settings) -> str:
+def state_mode(facts: ModelFacts, state: State, settings: Settings) -> str:
     """``none``, ``align`` or ``all``: how recurrent states take part in prefix caching."""
     if not settings.prefix_caching:
         return "none"
@@ -174,6 +174,14 @@ def _window_block(layer: KvLayer, block: int, settings: Settings) -> int:
     return max((size for size in _FLASHINFER_BLOCKS if size <= block), default=block) if flash_infer else block
 
 
+def aligned_block(facts: ModelFacts, settings: Settings) -> int:
+    """Tokens of a block whose states take part in prefix caching (``align``); 0 when none do."""
+    state = next((layer.state for layer in facts.kv_layers if layer.state), None)
+    if state is None or not facts.hybrid or state_mode(facts, state, settings) != "align":
+        return 0
+    return _hybrid_block(facts, state, "align", settings)[0]
+
+
 def layer_specs(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: Sequence[KvLayer] = ()) -> list[tuple[int, KvSpec]]:
     """(layer index, cache) of every cache of the model, and of its draft, on one rank."""
     if traits(facts.model_type, facts.text).plain_cache:
@@ -182,7 +190,7 @@ def layer_specs(facts: ModelFacts, settings: Settings, max_model_len: int, draft
     state = next((layer.state for layer in facts.kv_layers if layer.state), None)
     block, page, mode = base_block(facts, settings), 0, "none"
     if state is not None:
-        mode = _state_mode(facts, state, settings)
+        mode = state_mode(facts, state, settings)
         if facts.hybrid:
             block, page = _hybrid_block(facts, state, mode, settings)
     promoted = settings.disable_hybrid and any(layer.cache in (Cache.FULL, Cache.MLA) for layer in facts.kv_layers)

@@ -36,12 +36,16 @@ def seed() -> None:
 
 
 def assemble() -> int:
-    """Write all answers there are into the file, by version and in the catalog's order; returns the number of lines."""
-    order = [(version, name) for version in VERSIONS for name in catalog.models()]
-    texts = [path.read_text(encoding="utf-8") for v, n in order if (path := answers(v) / f"{n}.jsonl").exists()]
+    """Write the answers to all questions that are asked into the file, by version and in the catalog's order; returns the lines."""
+    lines: list[str] = []
+    for version in VERSIONS:
+        for name, model in catalog.models().items():
+            kept = questions.kept(answers(version) / f"{name}.jsonl")
+            if kept and version in model.versions:
+                lines += questions.written(model, kept)
     TARGET.parent.mkdir(parents=True, exist_ok=True)
-    TARGET.write_text("".join(texts), encoding="utf-8")
-    return sum(text.count("\n") for text in texts)
+    TARGET.write_text("".join(lines), encoding="utf-8")
+    return len(lines)
 
 
 def open_questions(version: str, name: str) -> int:
@@ -52,7 +56,8 @@ def open_questions(version: str, name: str) -> int:
 
 def ask(version: str, names: list[str]) -> None:
     """Ask one version what it has not answered yet."""
-    missing = [n for n in names if open_questions(version, n)]
+    known = catalog.models()
+    missing = [n for n in names if version in known[n].versions and open_questions(version, n)]
     if not missing:
         return
     env = environment.ensure(version)
@@ -71,9 +76,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--versions", nargs="+", default=VERSIONS, choices=VERSIONS)
     parser.add_argument("--models", nargs="+", help="default: all of tools/oracle/models.json")
     parser.add_argument("--fresh", action="store_true", help="ask again what was answered before")
-    parser.add_argument(
-        "--activation", action="store_true", help="memory of the profile run instead: tests/engine/activation.jsonl"
-    )
+    parser.add_argument("--activation", action="store_true", help="memory of the profile run instead: tests/engine/activation.jsonl")
     options = parser.parse_args(arguments)
     known = [n for n, m in catalog.models().items() if m.family != "draft"]
     unknown = sorted(set(options.models or ()) - set(known))

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ class Model:
     processor: dict[str, Any]
     source: str
     completed: tuple[str, ...]
+    versions: tuple[str, ...] = ("0.26.0", "0.29.0", "0.33.0")
     brief: bool = False
     """Only its ends of the TP range, a pipeline, an fp8 cache, auto-fit, drafts and drawn questions are asked."""
 
@@ -33,6 +35,7 @@ class Model:
         return "quantization_config" in self.config
 
 
+@cache
 def models() -> dict[str, Model]:
     rows = json.loads((HERE / "models.json").read_text(encoding="utf-8"))["models"]
     return {name: _model(name, row) for name, row in rows.items()}
@@ -51,6 +54,7 @@ def _model(name: str, row: dict[str, Any]) -> Model:
         processor=row.get("processor", {}),
         source=row["source"],
         completed=tuple(row["completed"]),
+        versions=tuple(row.get("versions", ("0.26.0", "0.29.0", "0.33.0"))),
         brief=row.get("brief", False),
     )
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from .catalog import Model
 
-COUNT = 7
+COUNT = 5
 AVAILABLE = (0.01, 0.2, 1.0, 2.5, 5.0, 7.77, 12.0, 20.0, 33.3, 60.0, 100.0, 900.0)
 # A fraction is a share of the model's long length.
 LENGTHS = (1, 16, 100, 1000, 2048, 4095, 4096, 5000, 8193, 20000, -1, 0.125, 0.25, 0.4, 0.5, 0.75, 1.0, 1.0)
@@ -63,12 +63,11 @@ def _row(model: Model, index: int) -> Row:
     online = one("online", ONLINE)
     if online and not model.quantized and arguments.get("dtype") != "float32":
         arguments["quantization"] = online
-    first = one("available", AVAILABLE)
-    second = one("available again", AVAILABLE)
+    available = one("available", AVAILABLE)
     shapes = (
         pp > 1 or tp not in (model.tp[0], model.tp[-1]) or "enable_expert_parallel" in arguments or bool(online) or "dtype" in arguments
     )
-    return Row(arguments, tp, pp, (first,) if first == second else (first, second), shapes)
+    return Row(arguments, tp, pp, (available,), shapes)
 
 
 def _length(longest: int, choice: float) -> int:

@@ -9,7 +9,9 @@ from typing import Any
 from .catalog import Model, speculative
 from .draws import drawn
 
-WIDE, FEW = (1.0, 5.0, 20.0, 60.0), (5.0, 20.0)
+WIDE, FEW = (1.0, 20.0), (5.0, 20.0)
+SHARED = ("groups", "layer_pages", "groups_by_pp_rank")
+LONGEST_REFUSAL = 300
 WINDOWED = ("sliding", "chunked")
 BLOCK_SIZES = ("llama-3.1-8b", "deepseek-v3", "gpt-oss-20b", "qwen3-next-80b")
 SEQUENCES = ("llama-3.1-8b", "gemma-3-27b", "qwen3-next-80b", "deepseek-v2-lite")
@@ -50,6 +52,22 @@ def kept(path: Path) -> Kept:
         line = json.loads(text)
         found.setdefault(key(line["args"], line["tp"], line["pp"]), []).append(text)
     return found
+
+
+def written(model: Model, answers: Kept) -> Iterator[str]:
+    """The lines of the file about a model. What a plan shares with the line before (its groups and pages) is not repeated."""
+    for question in of(model):
+        shared: dict[str, Any] = {}
+        for text in answers.get(question.key, ()):
+            line = json.loads(text)
+            if line.get("available_gib", question.available_gib[0]) not in question.available_gib:
+                continue
+            same = [name for name in SHARED if name in line and shared.get(name) == line[name]]
+            shared |= {name: line[name] for name in SHARED if name in line}
+            short = {name: value for name, value in line.items() if name not in same}
+            if line["kind"] == "refused":
+                short["error"] = short["error"][:LONGEST_REFUSAL]
+            yield json.dumps(short, separators=(",", ":")) + "\n"
 
 
 def of(model: Model) -> Iterator[Question]:
