@@ -13,6 +13,8 @@ SOURCE = "tensors live at the peak of vLLM's model code (tests/engine/activation
 _SORTED_COPIES = (9.5, 9.75, 10.0)
 # V0: 9 of 32 logs at that figure for its default of 256 sequences, the others from 1.3 up: fewer were often set and seldom written down.
 _V0_FEWEST = 1.3
+# With a draft the rows are those of the target's step: 8.3 in one log of 0.9.
+_FEWEST_WITH_DRAFT = 8.0
 # The fused sampler holds the 16-bit logits and one float32 copy, here in copies of the float32 logits.
 _FUSED_COPIES = (1.0, 1.5, 2.0)
 # Tokens of all data-parallel engines meet in the experts, in chunks of at most so many (VLLM_FUSED_MOE_CHUNK_SIZE).
@@ -62,12 +64,13 @@ def activation(found: Resolved) -> tuple[Estimate, str]:
     settled = _settled_gib(found, facts)
     beside = (images.output if images else 0.0) - settled
     maybe = settled if found.request.vllm_version is None else 0.0  # an older version may run
-    one_pass = (passed.low - settled + 0.75 * exchange, passed.likely + beside + exchange, passed.high + beside + maybe + 1.3 * exchange)
+    one_pass = (passed.low - settled + 0.8 * exchange, passed.likely + beside + exchange, passed.high + beside + maybe + 1.25 * exchange)
     # Only the last pipeline stage samples, and only up to one row per batched token.
     rows = 0 if facts.pooling else min(found.sequences, found.batched_tokens)
     logits = rows * facts.vocab_size * 4 / GIB
     copies = _FUSED_COPIES if switch("triton_sampler", found.version) and not found.v0 else _SORTED_COPIES
     fewest = _V0_FEWEST if found.v0 and found.request.max_num_seqs is None else copies[0]
+    fewest = min(fewest, _FEWEST_WITH_DRAFT) if found.request.speculative_method else fewest
     sampler = (fewest * logits, copies[1] * logits, copies[2] * logits)
     peaks = (images.low, images.likely, images.high + maybe) if images else (0.0, 0.0, 0.0)
     largest = tuple(max(0.0, size - settled) for size in peaks)

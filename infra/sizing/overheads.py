@@ -84,7 +84,7 @@ def non_torch(found: Resolved) -> tuple[Estimate, str]:
         figures.append(_GROUP[_linked(found), tp > 2])
     if found.request.dp > 1 and found.request.expert_parallel:
         others = found.request.dp - 1
-        figures.append((0.0, 0.15 * others, 0.35 * others))
+        figures.append((0.0, 0.15 * others, 0.3 * others))
     if pp > 1:
         figures.append((0.05, 0.2, 0.6))
     low, likely, high = (sum(figure[i] for figure in figures) + state for i in range(3))
