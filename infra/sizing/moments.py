@@ -72,6 +72,8 @@ class Rank:
     """Experts compute in a workspace that stays."""
     own_sparse: bool = True
     """Sparse latent attention has its own code, which never decompresses a context."""
+    row_shards: bool = True
+    """Ranks exchange what the indexer chose by rows."""
     fused_gate: bool = True
     """Queries of gated attention are normed in one kernel."""
 
@@ -211,7 +213,7 @@ def sparse(rank: Rank, constant: float) -> float:
     if not rank.own_sparse:
         queries = heads * (nope + rope) + 1.5 * index_heads * index
         return queries + ranks + index + 5 * index_heads + constant + rank.residuals(rank.mixer_carried)
-    chosen = 4 * integer(config, "index_topk") if rank.tp > 1 else 0
+    chosen = 4 * integer(config, "index_topk") if rank.tp > 1 and rank.row_shards else 0
     own = heads * (nope + 2 * rope + value + low) + 1.5 * index_heads * index + ranks
     return own + chosen + constant + rank.residuals(rank.mixer_carried + rank.reduced)
 
@@ -221,7 +223,7 @@ def compressed(rank: Rank, constant: float) -> float:
     config, head = rank.config, integer(rank.config, "head_dim")
     padded = round_up(max(rank.facts.attention_heads // rank.tp, 1), _PADDED) * head
     index = integer(config, "index_n_heads") * integer(config, "index_head_dim")
-    chosen = 4 * integer(config, "index_topk") if rank.tp > 1 else 0
+    chosen = 4 * integer(config, "index_topk") if rank.tp > 1 and rank.row_shards else 0
     streams = 2 * integer(config, "hc_mult", default=1) + 2
     return 2 * padded + rank.residuals(streams) + 12 * head + index / 2 + 2 * integer(config, "q_lora_rank") + chosen + constant
 

@@ -4,6 +4,7 @@ Runs inside an environment with vLLM, like worker.py. vLLM's model on the meta d
 attention metadata, as the profile run does, and the multimodal encoder on its largest items; `lifetimes` follows what is live.
 """
 
+import gc
 import json
 import sys
 import time
@@ -40,7 +41,7 @@ TOKENS = (2048, 8192, 16384)
 SHOWN = 8192  # the batch whose live tensors are listed
 LISTED, SMALLEST = 8, 0.02
 # The default kernels of these are compiled on the spot for a real card; the experts' workspace is as large with others.
-BACKENDS = {"deepseek-v4-flash": {"moe_backend": "marlin"}}
+BACKENDS = {"deepseek-v4-flash": {"moe_backend": "marlin", "kv_cache_dtype": "fp8"}}
 SEQUENCES, LONGEST = 256, 32768
 
 
@@ -67,6 +68,7 @@ class Profile:
             set_forward_context(None, self.config, num_tokens=tokens),
             self.track.counting(),
         ):
+            gc.enable()  # a fork of the worker's leaves it off; what only a cycle holds would seem to live
             yield
 
     def forward(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tools.common import ROOT, ToolError, home, say
 from tools.oracle import catalog, environment
 
-VERSIONS = ("0.26.0", "0.33.0")
+VERSIONS = ("0.26.0", "0.29.0", "0.33.0")
 TARGET = ROOT / "tests" / "engine" / "activation.jsonl"
 
 
