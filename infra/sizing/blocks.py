@@ -169,15 +169,22 @@ def mixture(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> No
         ledger.add(facts.experts, ledger.width if narrow else 4)
     shared = shared_width(facts)
     if shared:
-        mlp(ledger, f"{module}.shared_experts", hidden, shared, traits)
+        mlp(ledger, f"{module}.shared_experts", hidden, shared * _whole_shared(ledger), traits)
     if integer(config, "shared_expert_intermediate_size"):
         ledger.add(hidden)  # gate of the shared expert
     _routed(ledger, facts, traits, module)
 
 
+def _whole_shared(ledger: Ledger) -> int:
+    """Factor that makes the shared expert whole on a rank: with expert and data parallelism its tokens are cut, not its weights
+    (vLLM: ``config/parallel.py::use_sequence_parallel_moe``)."""
+    shard = ledger.shard
+    return shard.tp if shard.expert_ranks > 1 and shard.data_ranks > 1 else 1
+
+
 def _padded_width(facts: ModelFacts, ledger: Ledger) -> int:
     """Kimi Linear pads each rank's slice of an expert to 256 (vLLM: ``models/kimi_k3``, before 0.27 not)."""
-    width, tp = facts.expert_size, ledger.shard.tp
+    width, tp = facts.expert_size, ledger.shard.expert_slices
     narrow = facts.model_type == "kimi_linear" and tp > 1 and ledger.shard.expert_ranks == 1 and width // tp < 256
     return 256 * tp if narrow and ledger.shard.version >= (0, 27, 0) else width
 
@@ -188,7 +195,7 @@ def _routed(ledger: Ledger, facts: ModelFacts, traits: Traits, module: str) -> N
     if latent:
         ledger.linear(f"{module}.fc1_latent_proj", facts.hidden_size, latent)
         ledger.linear(f"{module}.fc2_latent_proj", latent, facts.hidden_size)
-    quantization, spread, tp = ledger.quantization, ledger.shard.expert_ranks, ledger.shard.tp
+    quantization, spread, tp = ledger.quantization, ledger.shard.expert_ranks, ledger.shard.expert_slices
     if quantization is not None and quantization.scheme is Scheme.MXFP4 and facts.model_type == "gpt_oss":
         # Kernels want each rank's width in steps of 64 (Triton) or 128 (Marlin, before 0.27 Triton too).
         local = round_up(width if spread > 1 else width // tp, 64)

@@ -257,7 +257,7 @@ def resolve(request: SizingRequest) -> Resolved:
         v0=v0,
         v2=v2,
         kv=kv,
-        shard=Shard(request.tp, request.pp, 0, request.tp * request.dp if request.expert_parallel else 1, version),
+        shard=Shard(request.tp, request.pp, 0, request.tp * request.dp if request.expert_parallel else 1, version, request.dp),
         width=width,
         unknown=_unknown(request, dict(zip(_FILLED, filled, strict=True))),
     )

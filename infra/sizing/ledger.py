@@ -24,6 +24,13 @@ class Shard:
     expert_ranks: int = 1
     """Ranks that share the experts (TP x DP with expert parallelism, else 1: every rank then holds a slice of each expert)."""
     version: tuple[int, int, int] = (0, 33, 0)
+    data_ranks: int = 1
+    """Data-parallel ranks, over which experts are cut too."""
+
+    @property
+    def expert_slices(self) -> int:
+        """Ranks over which each expert is cut when experts are not spread whole (vLLM: ``fused_moe/config.py``, flattened TP)."""
+        return self.tp * self.data_ranks
 
     @property
     def first(self) -> bool:
@@ -91,7 +98,7 @@ class Ledger:
         """A bank of routed experts: whole experts with expert parallelism, else a slice of each."""
         spread = self.shard.expert_ranks
         local = -(-count // spread)
-        width = inter if spread > 1 else inter // self.shard.tp
+        width = inter if spread > 1 else inter // self.shard.expert_slices
         elements = local * (3 if gated else 2) * hidden * width
         quantized = self.quantization is not None and self.quantization.covers(module)
         if not quantized or self.quantization is None:

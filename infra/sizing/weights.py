@@ -1,6 +1,6 @@
 """Bytes of the weights on one rank, tensor by tensor."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from interlock.infra.sizing import blocks, compressed
@@ -182,5 +182,5 @@ def parameters(facts: ModelFacts) -> int:
 
 def worst_stage(facts: ModelFacts, shard: Shard, width: int | None = None) -> RankWeights:
     """The heaviest rank of a pipeline."""
-    ranks = [rank_weights(facts, Shard(shard.tp, shard.pp, i, shard.expert_ranks, shard.version), width) for i in range(shard.pp)]
+    ranks = [rank_weights(facts, replace(shard, stage=i), width) for i in range(shard.pp)]
     return max(ranks, key=lambda rank: rank.param_bytes)
