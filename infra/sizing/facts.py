@@ -176,6 +176,11 @@ class ModelFacts:
         return () if self.pooling else tuple(caches(self.text))
 
     @cached_property
+    def kv_kinds(self) -> frozenset[KvLayer]:
+        """The caches that differ in more than their layer, each once (as layer 0)."""
+        return frozenset(replace(layer, layer=0) for layer in self.kv_layers)
+
+    @cached_property
     def hybrid(self) -> bool:
         """Attention beside recurrent layers."""
         kinds = {layer.cache for layer in self.kv_layers}

@@ -252,8 +252,8 @@ def mixers(rank: Rank, context: float, constant: float) -> float:
     if is_compressed(rank.config):
         return compressed(rank, constant)
     widest: float = rank.residuals(rank.style.native_norm)
-    indexed = any(layer.cache is Cache.INDEXER for layer in rank.facts.kv_layers)
-    for layer in {replace(layer, layer=0) for layer in rank.facts.kv_layers}:
+    indexed = any(layer.cache is Cache.INDEXER for layer in rank.facts.kv_kinds)
+    for layer in rank.facts.kv_kinds:
         if layer.state is not None:
             widest = max(widest, recurrent(rank, layer.state))
         elif layer.cache is Cache.MLA:
