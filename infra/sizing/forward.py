@@ -133,6 +133,8 @@ def _band(found: Resolved, facts: ModelFacts) -> tuple[float, float]:
     older = found.version < _FOLLOWED
     if facts.experts and (older or found.capability >= 10.0 or scheme in _FOUR_BIT):
         return 0.57 if scheme in _FOUR_BIT else 0.75, 1.5 if older else 1.15  # other kernels with other workspaces
+    if facts.experts and scheme is Scheme.FP8_CHANNEL:
+        return 0.9, 1.5  # CUTLASS' experts hold more (0.26)
     if any(layer.state for layer in facts.kv_layers):
         return 0.9, 1.15
     return (0.93, 1.08) if older or not found.eager else (0.97, 1.04)
