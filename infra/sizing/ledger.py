@@ -9,6 +9,8 @@ from interlock.infra.sizing.reading import round_up
 MIB = 1024**2
 # The permutation of GPTQ inputs was a parameter of its own until then.
 _GPTQ_ORDER_UNTIL = (0, 33, 0)
+# As was that of packed experts, with its inverse.
+_PACKED_ORDER_UNTIL = (0, 33, 0)
 # PyTorch's caching allocator: blocks of 10 MiB and more come from segments rounded to 2 MiB; a rest of at most 1 MiB is not split off
 # and stays with the block (c10/cuda/CUDACachingAllocator.cpp: kMinLargeAlloc, kRoundLarge, kSmallSize).
 _LARGE, _STEP, _UNSPLIT = 10 * MIB, 2 * MIB, MIB
@@ -106,6 +108,8 @@ class Ledger:
             self.add(local * hidden * width)
             return
         self.add(elements, size=self.quantization.expert_bytes(local, hidden, width, self.width, gated))
+        if self.quantization.scheme is Scheme.INT4_PACKED and self.shard.version < _PACKED_ORDER_UNTIL:
+            self.add(2 * local * (hidden + width), 4)
 
     def vocabulary(self, vocab: int, hidden: int) -> None:
         """An embedding or output head: rows padded to a multiple of 64, divided over TP

@@ -96,7 +96,8 @@ def blocks_in_group(line: Line, group: Line, length: int, inflight: int) -> int:
         window: int = group["sliding_window"]
         return math.ceil(min(window - 1 + inflight, length) / size) + 1
     if group["spec"] == "CrossAttentionSpec":
-        return math.ceil(line["args"]["max_num_batched_tokens"] / size)
+        tokens: int = line["args"]["max_num_batched_tokens"]
+        return math.ceil(tokens / size)
     if group["spec"] == "ChunkedLocalAttentionSpec":
         chunk: int = group["attention_chunk_size"]
         return math.ceil(min(chunk + inflight, length) / size)

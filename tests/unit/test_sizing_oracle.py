@@ -15,7 +15,8 @@ from interlock.infra.sizing.defaults import resolve
 from interlock.infra.sizing.drafts import draft_bytes
 from interlock.infra.sizing.ledger import Shard
 from interlock.infra.sizing.weights import rank_weights
-from tools.oracle import catalog
+from tools.oracle import catalog, questions
+from tools.oracle.__main__ import VERSIONS
 
 ORACLE = Path(__file__).parents[1] / "engine" / "oracle.jsonl"
 NEEDED = re.compile(r"\(([\d.]+) GiB KV cache is needed(?:.*?length is (\d+))?", re.DOTALL)
@@ -25,6 +26,8 @@ GPU = "H200"
 OWN_PARTS = {"eagle3": ("lm_head",), "draft_model": ("embed_tokens", "lm_head")}
 # What the engine refuses with. Other errors are of the oracle's machine: no image processors, values read from tensors that hold none,
 # another transformers; as are words about missing modules and tokenizers (an encoder is then as long as its table of positions).
+# (TP, PP, sequences) of the five questions drawn about qwen3-4b.
+QWEN_DRAWS = [(8, 1, 1024), (3, 1, 64), (3, 1, 256), (1, 1, 16), (6, 1, 256)]
 ENGINE_ERRORS = ("ValueError", "ValidationError", "NotImplementedError", "AssertionError")
 OWN_WORDS = (
     "max_model_len (8194)",
@@ -102,6 +105,7 @@ def compared(line: Mapping[str, Any], case: Mapping[str, Any]) -> Iterator[tuple
 def laid_out(line: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     yield "length", answer["max_model_len"], line["max_model_len"]
     yield "blocks", answer["num_blocks"], line["num_blocks"]
+    yield "block size", answer["block_size"], line["block_size"]
     if line["kind"] == "kv":
         yield "verdict", answer["verdict"], "fits"
     tokens, concurrency = answer["kv_tokens"]["likely"], answer["max_concurrency"]["likely"]
@@ -136,3 +140,45 @@ def tensors(line: Mapping[str, Any], case: Mapping[str, Any]) -> Iterator[tuple[
 def test_the_planner_answers_as_the_engine_does(key: tuple[str, str]) -> None:
     wrong = [text for line in groups()[key] for text in differences(line)]
     assert not wrong, f"{len(wrong)} differences, first: {wrong[:3]}"
+
+
+@pytest.mark.skipif(not ORACLE.exists(), reason="tests/engine/oracle.jsonl is not there: make oracle")
+def test_every_question_of_the_catalog_is_answered_in_the_file() -> None:
+    for name, model in catalog.models().items():
+        asked = {question.key for question in questions.of(model)} if model.family != "draft" else set()
+        for version in model.versions:
+            answered = {questions.key(line["args"], line["tp"], line["pp"]) for line in groups().get((version, name), ())}
+            assert asked == answered, (version, name)
+
+
+def test_draws_are_the_same_on_every_machine() -> None:
+    drawn = list(questions.of(catalog.models()["qwen3-4b"]))[-5:]
+    assert [(row.tp, row.pp, row.arguments["max_num_seqs"]) for row in drawn] == QWEN_DRAWS
+    assert set(VERSIONS) >= set(catalog.models()["qwen3-4b"].versions)
+
+
+def test_groups_are_written_once_per_question() -> None:
+    model = catalog.models()["llama-2-7b"]
+    question = next(iter(questions.of(model)))
+    line = {"vllm": "0", "kind": "kv", "model": model.name, "args": question.arguments, "tp": question.tp, "pp": question.pp}
+    texts = [json.dumps(line | {"available_gib": gib, "groups": [{"layers": 1}]}) for gib in (*question.available_gib, 77.0)]
+    written = [json.loads(text) for text in questions.written(model, {question.key: texts})]
+    assert ["groups" in found for found in written] == [True, *[False] * (len(question.available_gib) - 1)]
+
+
+@pytest.mark.parametrize(
+    ("model", "tp", "dp", "ep", "theirs"),
+    [
+        ("qwen3-30b-a3b", 2, 2, True, 16049401856),
+        ("qwen3-30b-a3b", 2, 2, False, 16049401856),
+        ("qwen3-30b-a3b", 1, 4, False, 17577701376),
+        ("qwen3-30b-a3b", 1, 4, True, 17577701376),
+        ("deepseek-v2-lite", 2, 4, True, 5395569664),
+        ("deepseek-v2-lite", 2, 4, False, 4945730560),
+        ("llama-4-scout", 2, 2, False, 60328946944),
+    ],
+)
+def test_experts_are_cut_over_data_parallel_ranks_too(model: str, tp: int, dp: int, ep: bool, theirs: int) -> None:
+    """Bytes of rank 0 as vLLM 0.33.0 built it beside `dp` - 1 others (the file has no data parallelism)."""
+    case = {"config": catalog.models()[model].config, "tp": tp, "dp": dp, "ep": ep, "gpu": GPU, "given_kv_gib": 20, "max_model_len": 8192}
+    assert answer_of({**case, "vllm_version": "0.33.0"})["param_bytes"] == theirs

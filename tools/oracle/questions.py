@@ -11,7 +11,7 @@ from .draws import drawn
 
 WIDE, FEW = (1.0, 20.0), (5.0, 20.0)
 SHARED = ("groups", "layer_pages", "groups_by_pp_rank")
-LONGEST_REFUSAL = 300
+LONGEST_REFUSAL, LONGEST_PLACE = 200, 100
 WINDOWED = ("sliding", "chunked")
 BLOCK_SIZES = ("llama-3.1-8b", "deepseek-v3", "gpt-oss-20b", "qwen3-next-80b")
 SEQUENCES = ("llama-3.1-8b", "gemma-3-27b", "qwen3-next-80b", "deepseek-v2-lite")
@@ -66,7 +66,7 @@ def written(model: Model, answers: Kept) -> Iterator[str]:
             shared |= {name: line[name] for name in SHARED if name in line}
             short = {name: value for name, value in line.items() if name not in same}
             if line["kind"] == "refused":
-                short["error"] = short["error"][:LONGEST_REFUSAL]
+                short |= {"error": short["error"][:LONGEST_REFUSAL], "error_at": (short["error_at"] or "")[:LONGEST_PLACE] or None}
             yield json.dumps(short, separators=(",", ":")) + "\n"
 
 
