@@ -15,8 +15,9 @@ _SORTED_COPIES = (9.5, 9.75, 10.0)
 _V0_FEWEST = 1.3
 # With a draft the rows are those of the target's step: 8.3 in one log of 0.9.
 _FEWEST_WITH_DRAFT = 8.0
-# The fused sampler holds the 16-bit logits and one float32 copy, here in copies of the float32 logits.
-_FUSED_COPIES = (1.0, 1.5, 2.0)
+# The fused sampler, in copies of the float32 logits. V1: 16-bit and float32 logits, probabilities and noise (14 B, traced on 0.26);
+# V2: 16-bit and float32 logits (6 B; 0.239 GiB on an H200 where the law says 0.233).
+_FUSED_V1, _FUSED_V2 = (3.3, 3.5, 3.7), (1.4, 1.5, 2.0)
 # Tokens of all data-parallel engines meet in the experts, in chunks of at most so many (VLLM_FUSED_MOE_CHUNK_SIZE).
 _EXPERT_CHUNK = 32_768
 _MULTIPROCESSORS = 132
@@ -54,6 +55,13 @@ def _encoder(found: Resolved, facts: ModelFacts) -> Encoder | None:
     return encoder(facts, found.request.tp, found.batched_tokens, found.max_model_len, native=not found.eager, memory_gib=memory)
 
 
+def _copies(found: Resolved) -> tuple[float, float, float]:
+    """(low, likely, high) copies of the float32 logits that the version's sampler holds."""
+    if found.v0 or not switch("triton_sampler", found.version):
+        return _SORTED_COPIES
+    return _FUSED_V2 if found.v2 else _FUSED_V1
+
+
 def activation(found: Resolved) -> tuple[Estimate, str]:
     """(GiB, how) of the peak on the heaviest rank."""
     facts = found.facts
@@ -68,10 +76,11 @@ def activation(found: Resolved) -> tuple[Estimate, str]:
     # Only the last pipeline stage samples, and only up to one row per batched token.
     rows = 0 if facts.pooling else min(found.sequences, found.batched_tokens)
     logits = rows * facts.vocab_size * 4 / GIB
-    copies = _FUSED_COPIES if switch("triton_sampler", found.version) and not found.v0 else _SORTED_COPIES
+    copies = _copies(found)
     fewest = _V0_FEWEST if found.v0 and found.request.max_num_seqs is None else copies[0]
     fewest = min(fewest, _FEWEST_WITH_DRAFT) if found.request.speculative_method else fewest
-    sampler = (fewest * logits, copies[1] * logits, copies[2] * logits)
+    hidden = 0.0 if copies is _SORTED_COPIES else rows * facts.hidden_size * 2 / GIB
+    sampler = (fewest * logits, copies[1] * logits + hidden, copies[2] * logits + hidden)
     peaks = (images.low, images.likely, images.high + maybe) if images else (0.0, 0.0, 0.0)
     largest = tuple(max(0.0, size - settled) for size in peaks)
     parts = {"forward": one_pass, "sampler": sampler, "encoder": largest}
