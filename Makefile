@@ -39,8 +39,8 @@ golden: sync ## Write what is generated and reviewed: rendered stacks, config re
 accuracy: sync ## How wrong the memory planner is, on every public log at hand: docs/accuracy.md
 	@$(RUN) tools.accuracy
 
-oracle: sync ## Ask vLLM's own planning code again (no GPU; 9 GB and some minutes per version): tests/engine/oracle.jsonl
-	@$(RUN) tools.oracle
+oracle: sync ## Ask vLLM's own planning code again (no GPU; 9 GB and some minutes per version): tests/engine/{oracle,activation}.jsonl
+	@$(RUN) tools.oracle && $(RUN) tools.oracle --activation
 
 diff: sync ## Show how the rendered stacks differ from the last commit
 	@$(RUN) tools.golden --diff
