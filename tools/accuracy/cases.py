@@ -22,6 +22,7 @@ INPUTS = (
 BANDS = (("V0", (0, 0, 0)), ("0.8-0.15", (0, 8, 0)), ("0.16-0.19", (0, 16, 0)), ("0.20-0.26", (0, 20, 0)), ("0.27 and later", (0, 27, 0)))
 # What every run on the H200 was started with; the records of runs that failed leave it out.
 MEASURED_WITH = {"gpu_memory_utilization": 0.9, "max_num_seqs": 256, "max_num_batched_tokens": 8192, "enforce_eager": True}
+_LEAST_SHARE = 0.98
 _NOT_CUDA = ("ascend", "tpu", "intel", "amd", "mi300")
 
 
@@ -62,15 +63,19 @@ class Scored:
 
     @property
     def inconsistent(self) -> bool:
-        """The log's own figures do not add up: weights, peak and pool exceed total x utilization by more than 1 GiB."""
+        """The log's own figures do not add up: weights, peak and pool exceed total x utilization by more than 1 GiB, or the weights are
+        less than the model's parameters at the parallel sizes that are told (in one stage: another stage may be smaller)."""
         log = self.log
+        weights, parameters = log.get("weights_gib"), self.answer.get("weights_gib")
+        if weights and parameters and self.named and (log.get("pp") or 1) == 1 and weights < _LEAST_SHARE * parameters["low"]:
+            return True
         parts = [
             log.get(name) for name in ("weights_gib", "activation_peak_gib", "kv_available_gib", "gpu_total_gib", "gpu_memory_utilization")
         ]
         if any(part is None for part in parts):
             return False
-        weights, peak, pool, total, share = (float(part or 0) for part in parts)
-        return weights + peak + pool > total * share + 1.0
+        loaded, peak, pool, total, share = (float(part or 0) for part in parts)
+        return loaded + peak + pool > total * share + 1.0
 
     @property
     def unified(self) -> bool:

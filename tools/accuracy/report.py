@@ -132,7 +132,7 @@ def rival_pool(cases: Sequence[Scored]) -> str:
 def report(cases: Sequence[Scored]) -> str:
     logs = [case for case in cases if case.group == "logs"]
     named = [case for case in logs if case.named and not case.foreign and not case.inconsistent and not case.unified]
-    full = [case for case in logs if case.fully_stated]
+    full = [case for case in named if case.fully_stated]
     runs = [case for case in cases if case.group == "h200" and not case.disturbed]
     left_out = {
         "model guessed from bytes per token": sum(not c.named for c in logs),
