@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from interlock.infra.sizing import blocks, compressed
 from interlock.infra.sizing.facts import ModelFacts
-from interlock.infra.sizing.kv_layers import head_dim_of, is_mla, kv_heads_of
+from interlock.infra.sizing.kv_layers import attention_cache, head_dim_of, is_mla, kv_heads_of
 from interlock.infra.sizing.layers import Cache, KvLayer
 from interlock.infra.sizing.ledger import Ledger, Shard
+from interlock.infra.sizing.quantization import Quantization
 from interlock.infra.sizing.reading import integer
 from interlock.infra.sizing.traits import traits
 from interlock.infra.sizing.weights import rank_weights
@@ -15,11 +16,23 @@ _OWN_LAYER = ("mtp", "eagle", "eagle3", "deepseek_mtp")
 # Words that an EAGLE-3 head can say when its config is not at hand.
 _DRAFT_VOCABULARY = 32_000
 _NO_LAYERS = ("ngram", "ngram_gpu", "suffix", "medusa")
+# Modules named ``mtp.*`` with one projection before them all, which is a parallel, quantized layer (vLLM: models/qwen3_next_mtp.py,
+# qwen3_5_mtp.py, exaone_moe_mtp.py, exaone4_5_mtp.py, nemotron_h_mtp.py).
+_JOINED_TOGETHER = ("qwen3_next", "qwen3_5", "exaone_moe", "exaone4_5", "nemotron_h")
+# Prediction modules without experts in models that have them (vLLM: models/mimo_v2_mtp.py, ernie_mtp.py).
+_DENSE_PREDICTOR = ("mimo_v2", "ernie4_5_moe")
 
 
 def mtp_layers(facts: ModelFacts) -> int:
     """Prediction modules of the checkpoint (1 when it does not say)."""
+    if _is_mimo(facts):
+        return 1
     return max(1, integer(facts.text, "num_nextn_predict_layers", "mtp_num_hidden_layers", default=1))
+
+
+def _is_mimo(facts: ModelFacts) -> bool:
+    """MiMo-V2: only the first of its modules is used, and its attention slides (vLLM: ``models/mimo_v2_mtp.py``)."""
+    return facts.model_type.startswith("mimo_v2")
 
 
 def draft_caches(facts: ModelFacts, method: str | None, draft: ModelFacts | None) -> tuple[KvLayer, ...]:
@@ -43,6 +56,8 @@ def _one_layer(facts: ModelFacts, last: int) -> tuple[KvLayer, ...]:
         latent = KvLayer(Cache.MLA, 1, integer(config, "kv_lora_rank") + integer(config, "qk_rope_head_dim"), 0, layer=last)
         index = integer(config, "index_head_dim")
         return (latent, KvLayer(Cache.INDEXER, 1, index, 0, layer=last)) if index else (latent,)
+    if _is_mimo(facts):
+        return (attention_cache(config, "sliding", last),)
     width = head_dim_of(config)
     return (KvLayer(Cache.FULL, kv_heads_of(config), width, integer(config, "v_head_dim") or width, layer=last),)
 
@@ -62,22 +77,55 @@ def draft_bytes(facts: ModelFacts, method: str | None, draft: ModelFacts | None,
         return rank_weights(draft, Shard(shard.tp, version=shard.version), width).param_bytes
     if method not in _OWN_LAYER:
         return 0
-    ledger, hidden = Ledger(shard, width, facts.quantization), facts.hidden_size
-    family = traits(facts.model_type, facts.text)
-    last = facts.layers - 1
-    for _ in range(mtp_layers(facts)):
-        ledger.add(2 * hidden * hidden + 5 * hidden)
-        if compressed.is_compressed(facts.text):
-            compressed.attention(ledger, facts.text, hidden, facts.attention_heads, facts.layers)
-        elif is_mla(facts.text):
-            blocks.latent_attention(ledger, facts, last)
-        else:
-            blocks.attention(ledger, facts, family, last)
-        if facts.experts:
-            blocks.mixture(ledger, facts, family, last)
-        else:
-            blocks.mlp(ledger, f"model.layers.{last}.mlp", hidden, facts.intermediate_size, family)
+    ledger = Ledger(shard, width, _stored(facts))
+    for number in range(mtp_layers(facts)):
+        _predictor(ledger, facts, number)
     return ledger.bytes
+
+
+def _stored(facts: ModelFacts) -> Quantization | None:
+    """The model's own quantization; MiMo-V2 leaves its module's output projection in 16 bit (``models/mimo_v2.py``)."""
+    if facts.quantization is None or not _is_mimo(facts):
+        return facts.quantization
+    return replace(facts.quantization, ignore=(*facts.quantization.ignore, "mtp.layers.0.self_attn.o_proj"))
+
+
+def _predictor(ledger: Ledger, facts: ModelFacts, number: int) -> None:
+    """One prediction module: what joins the token's embedding and the hidden state, five norms, a decoder layer."""
+    hidden, last = facts.hidden_size, facts.layers - 1
+    family = traits(facts.model_type, facts.text, ledger.shard.version)
+    together = facts.model_type.startswith(_JOINED_TOGETHER)
+    ledger.home = f"mtp.layers.{number}" if together or _is_mimo(facts) else f"model.layers.{facts.layers + number}"
+    if number == 0 or not together:
+        _joined(ledger, facts, together)
+        ledger.add(3 * hidden)
+    ledger.add(2 * hidden)
+    if compressed.is_compressed(facts.text):
+        compressed.head(ledger, facts.text, hidden)
+        compressed.attention(ledger, facts.text, hidden, facts.attention_heads, facts.layers)
+    elif is_mla(facts.text):
+        blocks.latent_attention(ledger, facts, last)
+    else:
+        blocks.attention(ledger, facts, family, last)
+    if facts.experts and not facts.model_type.startswith(_DENSE_PREDICTOR):
+        blocks.mixture(ledger, facts, family, last)
+    else:
+        blocks.mlp(ledger, f"model.layers.{last}.mlp", hidden, facts.intermediate_size, family)
+
+
+def _joined(ledger: Ledger, facts: ModelFacts, together: bool) -> None:
+    """The projection of embedding and hidden state: divided over TP and stored as the checkpoint's other linear layers (Qwen3-Next and
+    its relatives; modelopt's FP4 leaves Qwen's in 16 bit), two stored so (DeepSeek-V4), else whole and in the model's dtype."""
+    hidden, found = facts.hidden_size, facts.quantization
+    if compressed.is_compressed(facts.text):
+        ledger.linear(f"{ledger.home}.e_proj", hidden, hidden)
+        ledger.linear(f"{ledger.home}.h_proj", hidden, hidden)
+    elif not together:
+        ledger.add(2 * hidden * hidden)
+    elif facts.model_type.startswith("qwen3") and found is not None and found.modelopt_fp4:
+        ledger.add(2 * hidden * hidden // ledger.shard.tp)
+    else:
+        ledger.column("mtp.fc", 2 * hidden, hidden)
 
 
 def _eagle_bytes(facts: ModelFacts, draft: ModelFacts | None, method: str, shard: Shard, width: int) -> int:

@@ -179,7 +179,8 @@ def state_of(config: Config, mixer: str) -> State | None:
     return State(StateKind.MAMBA1, kernel, heads=inner, head_dim=1, state=integer(config, "mamba_d_state", "state_size", default=16))
 
 
-def _attention(config: Config, mixer: str, index: int) -> KvLayer:
+def attention_cache(config: Config, mixer: str, index: int) -> KvLayer:
+    """Keys and values of a ``full``, ``sliding`` or ``chunked`` layer."""
     heads, width = kv_heads_of(config), head_dim_of(config)
     value = integer(config, "v_head_dim") if not is_mla(config) else 0
     if mixer == "sliding":
@@ -224,7 +225,7 @@ def caches(config: Config) -> Iterator[KvLayer]:
             if integer(config, "index_head_dim"):
                 yield KvLayer(Cache.INDEXER, 1, integer(config, "index_head_dim"), 0, layer=index)
         elif mixer in ("full", "sliding", "chunked", "both") and index < owners:
-            yield _attention(config, mixer, index)
+            yield attention_cache(config, mixer, index)
 
 
 def spread(value: Any, count: int) -> Sequence[Any]:

@@ -184,7 +184,7 @@ def aligned_block(facts: ModelFacts, settings: Settings) -> int:
 
 def layer_specs(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: Sequence[KvLayer] = ()) -> list[tuple[int, KvSpec]]:
     """(layer index, cache) of every cache of the model, and of its draft, on one rank."""
-    if traits(facts.model_type, facts.text).plain_cache:
+    if traits(facts.model_type, facts.text, settings.version).plain_cache:
         settings = replace(settings, element=settings.state_element, scales=0)
     sparse = any(layer.cache is Cache.INDEXER for layer in facts.kv_layers)
     state = next((layer.state for layer in facts.kv_layers if layer.state), None)

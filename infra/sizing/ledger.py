@@ -1,5 +1,6 @@
 """Counting the tensors one rank holds, the way vLLM creates them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -7,6 +8,7 @@ from interlock.infra.sizing.quantization import Quantization, Scheme
 from interlock.infra.sizing.reading import round_up
 
 MIB = 1024**2
+_LAYER = re.compile(r"^model\.layers\.\d+")
 # The permutation of GPTQ inputs was a parameter of its own until then.
 _GPTQ_ORDER_UNTIL = (0, 33, 0)
 # As was that of packed experts, with its inverse.
@@ -59,6 +61,12 @@ class Ledger:
     """Bytes the allocator holds beyond the tensors."""
     scale: int = field(default=1)
     """How many times the tensors that are added now occur (equal layers are counted once and multiplied)."""
+    home: str = ""
+    """Where the modules that are added now live when it is not ``model.layers.N`` (a prediction module's layer)."""
+
+    def named(self, module: str) -> str:
+        """The module's name as exclusions of the quantization see it."""
+        return _LAYER.sub(self.home, module) if self.home else module
 
     def add(self, elements: int, width: int | None = None, size: int | None = None) -> None:
         """One tensor of so many elements; ``size`` when its bytes are not elements x width."""
@@ -73,7 +81,7 @@ class Ledger:
         """One linear layer with this rank's sizes. ``outputs``: rows of each logical part of a merged layer."""
         parts = (outputs,) if isinstance(outputs, int) else tuple(outputs)
         rows = sum(parts)
-        quantized = self.quantization is not None and self.quantization.covers(module)
+        quantized = self.quantization is not None and self.quantization.covers(self.named(module))
         size = self.quantization.linear_bytes(inputs, parts, self.width, module) if quantized and self.quantization else None
         self.add(rows * inputs, size=size)
         if quantized and self.quantization and self.quantization.scheme is Scheme.GPTQ and self.shard.version < _GPTQ_ORDER_UNTIL:
@@ -102,7 +110,7 @@ class Ledger:
         local = -(-count // spread)
         width = inter if spread > 1 else inter // self.shard.expert_slices
         elements = local * (3 if gated else 2) * hidden * width
-        quantized = self.quantization is not None and self.quantization.covers(module)
+        quantized = self.quantization is not None and self.quantization.covers(self.named(module))
         if not quantized or self.quantization is None:
             self.add(local * (2 if gated else 1) * hidden * width)
             self.add(local * hidden * width)

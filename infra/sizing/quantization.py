@@ -64,6 +64,11 @@ class Quantization:
     cache_scales: str = ""
     """Layers that carry scales of the KV cache: '' none, 'attention' or 'zeros' (with zero points), 'all' (latent attention too)."""
 
+    @property
+    def modelopt_fp4(self) -> bool:
+        """Modelopt's FP4 throughout, not that of another tool."""
+        return self.scheme is Scheme.NVFP4 and self.cache_scales == "all" and not self.attention_fp8
+
     def covers(self, module: str) -> bool:
         """Whether a module such as ``model.layers.3.mlp.experts`` is quantized."""
         if self.experts_only:
@@ -85,10 +90,7 @@ class Quantization:
                 return rows * inputs + 4 * rows
             case Scheme.FP8_ONLINE:
                 return rows * inputs + 4
-            case Scheme.AWQ:
-                groups = ceil_div(inputs, self.group)
-                return rows * inputs * self.bits // 8 + groups * rows * self.bits // 8 + groups * rows * width
-            case Scheme.GPTQ:
+            case Scheme.AWQ | Scheme.GPTQ:
                 groups = ceil_div(inputs, self.group)
                 return rows * inputs * self.bits // 8 + groups * rows * self.bits // 8 + groups * rows * width
             case Scheme.INT4_PACKED:

@@ -6,6 +6,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from interlock.infra.catalog.vllm_defaults import Version, parse_version
 from interlock.infra.sizing.reading import Config
 
 
@@ -70,9 +71,13 @@ def familiar_wrapper(model_type: str) -> bool:
     return model_type in _table()["wrappers"]
 
 
-def traits(model_type: str, config: Config) -> Traits:
-    """The traits of a model. An unknown family gets the default line (a Llama-like decoder)."""
+def traits(model_type: str, config: Config, version: Version | None = None) -> Traits:
+    """The traits of a model in a version of vLLM (the newest when not named). An unknown family gets the default line (a Llama-like
+    decoder)."""
     row: dict[str, Any] = {**_table()["default"], **_table()["families"].get(model_type, {})}
+    for until, own in row.get("before", {}).items() if version else ():
+        if version < (parse_version(until) or ()):
+            row |= own
     qk_norm = row["qk_norm"]
     if qk_norm not in ("", "head", "full", "full_tp"):
         field, _, kind = qk_norm.partition(":")

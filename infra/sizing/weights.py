@@ -42,7 +42,7 @@ def rank_weights(facts: ModelFacts, shard: Shard, width: int | None = None) -> R
     """Weights of the rank that ``shard`` names. ``width``: bytes per number when a dtype is forced."""
     width = width or facts.dtype_bytes
     ledger = Ledger(shard, width, facts.quantization)
-    family = traits(facts.model_type, facts.text)
+    family = traits(facts.model_type, facts.text, shard.version)
     if facts.model_type == "whisper":
         speech_tensors(ledger, facts)
     elif facts.pooling:
