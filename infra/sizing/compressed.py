@@ -62,6 +62,11 @@ def resized(layer: KvLayer, size: int | None) -> tuple[int, int]:
     return size, _page(layer.unpadded * size // layer.block)
 
 
+def fewer_than_window(size: int | None) -> bool:
+    """Whether a stated block holds fewer states than a block of the window, so that its pages are the smaller."""
+    return bool(size) and size // min(_COMPRESSOR_BLOCKS) < _WINDOW_BLOCK
+
+
 def caches(config: Config) -> Iterator[KvLayer]:
     """All caches in layer order."""
     width, index_width = integer(config, "head_dim"), integer(config, "index_head_dim")

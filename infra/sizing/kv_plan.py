@@ -13,6 +13,9 @@ from interlock.infra.sizing.layers import Cache, KvLayer
 from interlock.infra.sizing.reading import ceil_div
 from interlock.infra.sizing.weights import stage_layers
 
+# Until then a request's blocks were weighed by bytes (``kv_cache_utils.py::get_max_concurrency_for_kv_cache_config``).
+_WEIGHED_UNTIL = (0, 27, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class KvPlan:
@@ -42,7 +45,8 @@ class Layout:
     charged: int = 0
     """Bytes that a request is charged per block, when it is not what a block costs (packed pages before 0.29)."""
     weights: tuple[int, ...] = ()
-    """Then: bytes of a block in each kind of group, by which concurrency weighs their blocks; the first is full attention's."""
+    """Before 0.27, then: bytes of a block in each kind of group, by which the logged concurrency weighs their blocks; the first is full
+    attention's. (What the engine keeps for itself weighs by one layer of each group; nobody reads it.)"""
 
     def blocks_per_request(self, length: int) -> int:
         """Blocks one request holds at most, over all groups."""
@@ -60,7 +64,7 @@ class Layout:
 
     def share(self, length: int) -> int:
         """Blocks of the pool that a request counts for in the concurrency."""
-        if not self.charged:
+        if not self.weights:
             return self.blocks_per_request(length)
         weighed = zip(self.kinds, self.weights, strict=True)
         bytes_ = sum(count * max(spec.blocks(length, self.settings) for spec in specs) * size for (specs, count), size in weighed)
@@ -112,7 +116,7 @@ def _packed_layout(groups: Sequence[Group], stages: Sequence[Sequence[Group]], s
         block_size=min(group.block_size for group in groups),
         bytes_per_token=per_token,
         charged=repeats * sum(sizes),
-        weights=tuple(weight for _, weight in kinds),
+        weights=tuple(weight for _, weight in kinds) if settings.version < _WEIGHED_UNTIL else (),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from interlock.infra.catalog.architectures import last_version, plugin, without_pipeline
 from interlock.infra.catalog.vllm_defaults import parse_version
 from interlock.infra.sizing.accepted import not_accepted
-from interlock.infra.sizing.compressed import is_compressed
+from interlock.infra.sizing.compressed import fewer_than_window, is_compressed
 from interlock.infra.sizing.defaults import Resolved
 from interlock.infra.sizing.dialects import in_transformers
 from interlock.infra.sizing.facts import ModelFacts
@@ -15,6 +15,8 @@ from interlock.infra.sizing.request import SizingRequest
 from interlock.infra.sizing.tensor_parallel import tp_problem
 
 _COMPRESSED_16_BIT_SINCE = (0, 30, 0)
+# Until then every page had to fit into one of full attention's (kv_cache_utils.py::_get_kv_cache_groups_uniform_groups).
+_PACKED_FREELY_SINCE = (0, 29, 0)
 # From the first to before the second, models/qwen3_vl.py checks a pipeline by text_config's own architectures.
 _PIPELINE_OF_UNNAMED = ((0, 25, 0), (0, 30, 0))
 
@@ -50,6 +52,8 @@ def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
     stated = (request.kv_cache_dtype or "").lower()
     if is_compressed(facts.text) and stated and not stated.startswith("fp8") and found.version < _COMPRESSED_16_BIT_SINCE:
         yield f"before 0.30 the compressed cache of {facts.model_type} is fp8 only, not {stated}: set --kv-cache-dtype fp8"
+    if is_compressed(facts.text) and found.version < _PACKED_FREELY_SINCE and fewer_than_window(request.block_size):
+        yield f"before 0.29 the compressed cache of {facts.model_type} takes no block size below its own of 256, not {request.block_size}"
     yield from _not_served(found, facts)
     yield from not_accepted(found, facts)
     yield from _context_parallel(facts, request)

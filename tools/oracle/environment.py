@@ -8,6 +8,8 @@ from pathlib import Path
 
 from tools.common import ToolError, home, locked, say
 
+# As 0.33.0 bounds it.
+TRANSFORMERS = "transformers<5.21"
 DRIVER_SYMBOL = re.compile(r"\sU (cu[A-Z]\w*)")
 
 
@@ -25,7 +27,8 @@ def ensure(version: str) -> Path:
             _run("uv", "venv", "-q", "--python", sys.executable, str(target))
             python = str(target / "bin" / "python")
             # cuda-python 12 and cuda-bindings 13 may be resolved together and overwrite each other's files.
-            _run("uv", "pip", "install", "-q", "--python", python, f"vllm=={version}", "cuda-python>=13")
+            # Newer transformers decorate the forward methods of attention, which versions that set no bound then do not recognize.
+            _run("uv", "pip", "install", "-q", "--python", python, f"vllm=={version}", "cuda-python>=13", TRANSFORMERS)
             _driver(target)
             (target / "ready").touch()
     return target

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from vllm.config import set_current_vllm_config
 from vllm.usage.usage_lib import UsageContext
+from vllm.v1.core import kv_cache_utils
 from vllm.v1.engine.core import EngineCore
 
 from .ranks import Rank, is_v2
@@ -76,10 +77,11 @@ def plan(ranks: list[Rank], available_gib: float) -> Line:
     with set_current_vllm_config(config):
         planned = EngineCore._initialize_kv_caches(core, config)
     cache = config.cache_config
+    tokens, concurrency = _logged(config, executor.configs[0])
     line: Line = {
         "num_blocks": planned.num_blocks,
-        "kv_tokens": getattr(cache, "kv_cache_size_tokens", None),
-        "max_concurrency": getattr(cache, "kv_cache_max_concurrency", None),
+        "kv_tokens": tokens,
+        "max_concurrency": concurrency,
         "block_size": cache.block_size,
         "groups": _groups(planned),
         "tensor_bytes": _allocated(executor.configs[0]),
@@ -94,6 +96,15 @@ def plan(ranks: list[Rank], available_gib: float) -> Line:
     if getattr(cache, "mamba_cache_mode", None) and "Mamba" in json.dumps(line["groups"]):
         line["mamba_cache_mode"] = cache.mamba_cache_mode
     return line
+
+
+def _logged(config: Any, first: Any) -> tuple[int | None, float | None]:
+    """Tokens and concurrency of the log: of the first rank's layout. What older versions kept was of the scheduler's, which has one
+    layer of each group (they differ for DeepSeek-V4 before 0.27)."""
+    cache = config.cache_config
+    if hasattr(kv_cache_utils, "update_kv_cache_capacity"):
+        return cache.kv_cache_size_tokens, cache.kv_cache_max_concurrency
+    return kv_cache_utils.get_kv_cache_capacity(config, first) if first.kv_cache_groups else (None, None)
 
 
 def _detached(config: Any) -> Any:
