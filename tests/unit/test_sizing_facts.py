@@ -3,12 +3,14 @@
 import pytest
 
 from interlock.infra.sizing import ModelFacts, model_facts
+from interlock.infra.sizing.drafts import draft_bytes
 from interlock.infra.sizing.facts import from_config, from_fields
 from interlock.infra.sizing.layers import Cache
 from interlock.infra.sizing.ledger import Shard
 from interlock.infra.sizing.quantization import Scheme
 from interlock.infra.sizing.stated import in_words
 from interlock.infra.sizing.weights import rank_weights, stage_layers
+from tools.oracle import catalog
 
 
 def facts_of(name: str) -> ModelFacts:
@@ -162,3 +164,33 @@ def test_a_variant_finds_its_base_model_and_how_it_is_stored() -> None:
 
 def test_an_unknown_model_is_none() -> None:
     assert model_facts("nobody/nothing-7B") is None
+
+
+def predictor_bytes(tp: int = 1, **fields: object) -> int:
+    config = catalog.models()["qwen3.5-27b"].config
+    facts = from_config({**config, **fields}, "predictor")
+    return draft_bytes(facts, "mtp", None, Shard(tp), 2)
+
+
+def test_the_projection_before_a_predictor_is_cut_over_ranks() -> None:
+    whole, cut = predictor_bytes(), predictor_bytes(tp=4)
+    norms = 2 * (5 * 5120 + 2 * 256)
+    assert cut - norms == (whole - norms) // 4
+
+
+def test_a_predictor_is_excluded_from_quantization_by_its_own_name() -> None:
+    def stored(*names: str) -> int:
+        scheme = {"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}
+        return predictor_bytes(quantization_config=scheme | {"modules_to_not_convert": list(names)})
+
+    plain, quantized = predictor_bytes(), stored("model.layers.63.mlp")
+    projection = 2 * 5120 * 5120
+    assert quantized < plain * 0.51
+    assert stored("mtp.fc") == quantized + projection - 4 * projection // 128**2
+    assert stored("mtp.fc", "mtp.layers.0.self_attn", "mtp.layers.0.mlp") >= plain
+
+
+def test_vllm_s_own_classes_kept_the_embedding_on_every_stage_until_transformers_took_their_place() -> None:
+    facts = from_config(catalog.models()["pythia-6.9b"].config, "pythia")
+    old, new = (rank_weights(facts, Shard(pp=2, version=version)).param_bytes for version in ((0, 31, 0), (0, 32, 0)))
+    assert old - new == 2 * (50432 * 4096 + 2 * 4096)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from interlock.infra.sizing.cases import answer_of
+from tools.oracle import catalog
 
 LLAMA: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"],
@@ -178,3 +179,22 @@ def test_a_window_alone_is_kept_in_the_smallest_blocks_before_0_30() -> None:
     old = answer(config, given_kv_gib=2.0, block_size=128, vllm_version="0.29.0")["block_size"]
     new = answer(config, given_kv_gib=2.0, block_size=128, vllm_version="0.33.0")["block_size"]
     assert (old, new) == (16, 128)
+
+
+def compressed(version: str, **arguments: Any) -> dict[str, Any]:
+    config = catalog.models()["deepseek-v4-flash"].config
+    asked = {"max_model_len": 131072, "max_num_batched_tokens": 8192, "kv_cache_dtype": "fp8"}
+    return answer(config, **(asked | {"vllm_version": version, "gpu": "H200", "given_kv_gib": 20.0} | arguments))
+
+
+def test_a_compressed_cache_takes_no_smaller_blocks_before_0_29() -> None:
+    old, new = (compressed(version, block_size=128, max_model_len=16384) for version in ("0.28.0", "0.29.0"))
+    assert any("no block size below its own of 256" in text for text in old["reasons"])
+    assert (old["verdict"], new["verdict"]) == ("does_not_fit", "fits")
+
+
+def test_blocks_of_a_compressed_cache_count_alike_since_0_27() -> None:
+    found = compressed("0.27.1")
+    held = 131072 // 256 + 2 * (-(-(127 + 16384) // 64) + 1) + (-(-(7 + 16384) // 4) + 1) + (-(-(127 + 16384) // 8) + 1)
+    assert found["max_concurrency"]["likely"] == pytest.approx(found["num_blocks"] / held, abs=1e-5)
+    assert compressed("0.26.0")["max_concurrency"]["likely"] > found["max_concurrency"]["likely"]
