@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.node import cgroups, configs
+from tools.node import cgroups
 from tools.node.needs import COVERED
 from tools.node.settings import MODELS, Node, load
 
@@ -60,17 +60,27 @@ def programs(node: Node) -> list[tuple[str, list[str], Callable[[], bool]]]:
     kubelet_flags = [f"--config={node.at('kubelet.yaml')}", f"--kubeconfig={node.at('kubelet.kubeconfig')}", "-v=2"]
     kubelet_flags += [f"--hostname-override={node.name}", f"--node-ip={node.address}", f"--node-labels={','.join(node.labels)}"]
     return [
-        ("containerd", ["--config", str(node.at("containerd.toml"))], Path(configs.SOCKET).exists),
+        ("containerd", ["--config", str(node.at("containerd.toml"))], _says(_log(node, "containerd"), b"containerd successfully booted")),
         ("kube-proxy", [f"--config={node.at('kube-proxy.yaml')}"], lambda: True),
         ("kubelet", kubelet_flags, (DEVICE_PLUGINS / "kubelet.sock").exists),
         ("simulated-device-plugin", [f"--count={node.cards}", f"--slices={node.slices}"], lambda: True),
     ]
 
 
+def _log(node: Node, name: str) -> Path:
+    return node.at("..", "logs", f"node-{name}.log")
+
+
+def _says(log: Path, words: bytes) -> Callable[[], bool]:
+    """Whether the log says ``words`` after this call. The socket of containerd is there before it answers the kubelet, who then ends."""
+    before = log.stat().st_size if log.exists() else 0
+    return lambda: log.exists() and words in log.read_bytes()[before:]
+
+
 def start(node: Node, name: str, argv: list[str]) -> int:
     """Starts a program with its output in the cluster's log folder."""
     path = os.pathsep.join([node.bin_folder, os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-    with node.at("..", "logs", f"node-{name}.log").open("ab") as log:
+    with _log(node, name).open("ab") as log:
         command = [str(Path(node.bin_folder, name)), *argv]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ | {"PATH": path}).pid
 
