@@ -91,14 +91,14 @@ def _stored(facts: ModelFacts) -> Quantization | None:
 
 
 def _predictor(ledger: Ledger, facts: ModelFacts, number: int) -> None:
-    """One prediction module: what joins the token's embedding and the hidden state, five norms, a decoder layer."""
+    """One prediction module: what joins the token's embedding and the hidden state, norms, a decoder layer."""
     hidden, last = facts.hidden_size, facts.layers - 1
     family = traits(facts.model_type, facts.text, ledger.shard.version)
     together = facts.model_type.startswith(_JOINED_TOGETHER)
     ledger.home = f"mtp.layers.{number}" if together or _is_mimo(facts) else f"model.layers.{facts.layers + number}"
     if number == 0 or not together:
         _joined(ledger, facts, together)
-        ledger.add(3 * hidden)
+        ledger.add((2 if facts.model_type.startswith("ernie") else 3) * hidden)  # Ernie's head is the model's own, with its norm
     ledger.add(2 * hidden)
     if compressed.is_compressed(facts.text):
         compressed.head(ledger, facts.text, hidden)

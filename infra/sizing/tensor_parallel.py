@@ -7,6 +7,8 @@ from interlock.infra.sizing.reading import integer, round_up
 
 # (scheme -> multiple of what): the width of each rank must be a whole number of scale groups or blocks.
 _ALIGNED = (Scheme.FP8_BLOCK, Scheme.AWQ, Scheme.GPTQ, Scheme.INT4_PACKED)
+# modelopt's FP4 takes linear layers of whole groups of inputs only (``quantization/modelopt.py``).
+_FP4_INPUTS = 16
 # Groups of experts' weights are halved down to this.
 _SMALLEST = 32
 # Since then scales of fp8 experts are refined to a smaller block, of at least 32, that divides the width per rank.
@@ -82,6 +84,9 @@ def _alignment(facts: ModelFacts, tp: int, version: tuple[int, int, int], expert
             continue
         if width % tp:
             return f"the {name} width {width} is not divisible by tensor parallel size {tp}"
+        fp4 = found is not None and found.scheme is Scheme.NVFP4 and found.cache_scales == "all" and name == "MLP"
+        if fp4 and width // tp % _FP4_INPUTS and found is not None and found.covers("model.layers.0.mlp.down_proj"):
+            return f"the {name} width {width} / {tp} = {width // tp} is not a multiple of the {_FP4_INPUTS} inputs of modelopt's FP4"
         if (
             found is None
             or found.scheme not in _ALIGNED

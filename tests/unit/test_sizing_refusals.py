@@ -54,6 +54,7 @@ HYBRID: dict[str, Any] = MAMBA | {
     "max_position_embeddings": 4096,
 }
 FP8 = {"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}}
+FP4 = {"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4", "group_size": 16}}
 BITS = {"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}}
 REMOVED = LLAMA | {"architectures": ["GPTJaisForCausalLM", "JAISLMHeadModel"][1:], "model_type": "jais"}
 PLUGIN = LLAMA | {"architectures": ["BartForConditionalGeneration"], "model_type": "bart"}
@@ -85,6 +86,7 @@ def answer(config: dict[str, Any], **arguments: Any) -> dict[str, Any]:
         (LLAMA, {"dtype": "float16", "kv_cache_dtype": "bfloat16", "vllm_version": "0.33.0"}, "is not the model's dtype"),
         (LLAMA | FP8, {"dtype": "float32"}, "not computed in float32"),
         (LLAMA | FP8, {"kv_cache_dtype": "fp8_e5m2"}, "carries scales"),
+        (LLAMA | FP4 | {"intermediate_size": 2016}, {"tp": 4}, "not a multiple of the 16 inputs"),
         (LLAMA | BITS, {"vllm_version": "0.29.0"}, "not loaded since"),
         (WINDOWED, {"dtype": "float16"}, "unstable in float16"),
         (WINDOWED, {"tp": 8, "dcp": 2}, "does not support sliding windows"),
