@@ -4,6 +4,9 @@ from interlock.infra.sizing.facts import ModelFacts
 from interlock.infra.sizing.ledger import Ledger
 from interlock.infra.sizing.reading import integer, layers_in
 
+# ModernBERT's first MLP matrix was whole on every rank until then.
+_CUT_SINCE = (0, 29, 0)
+
 
 def labels(facts: ModelFacts) -> int:
     """Scores that a classifier gives (transformers' default is 2)."""
@@ -46,7 +49,10 @@ def _modern(ledger: Ledger, facts: ModelFacts) -> None:
     for index in range(facts.layers):
         ledger.column("layers.attn.Wqkv", hidden, [hidden, hidden, hidden])
         ledger.row("layers.attn.Wo", hidden, hidden)
-        ledger.column("layers.mlp.Wi", hidden, [inter, inter])
+        if ledger.shard.version < _CUT_SINCE:
+            ledger.linear("layers.mlp.Wi", hidden, [inter, inter])
+        else:
+            ledger.column("layers.mlp.Wi", hidden, [inter, inter])
         ledger.row("layers.mlp.Wo", inter, hidden)
         ledger.add(hidden * (2 if index else 1))
     ledger.add(hidden)

@@ -15,6 +15,8 @@ from interlock.infra.sizing.traits import traits
 _SPARSE_FP8_TOKEN = 656
 # Sliding layers choose their own block size since the first, and fill the model's block since the second.
 _WINDOWS_CHOOSE_SINCE, _WINDOWS_FILL_SINCE = (0, 23, 0), (0, 30, 0)
+# A state per block of tokens comes with those of a step's drafted tokens since then (``MambaSpec.max_memory_usage_bytes``).
+_DRAFTED_SINCE = (0, 21, 0)
 # What FlashInfer's kernels on Hopper take: widths of heads, tokens in a block.
 FLASHINFER_HEADS, _FLASHINFER_BLOCKS = (64, 128, 256, 512), (16, 32, 64)
 # Kind of caches whose pages of different sizes lie side by side in a block.
@@ -73,7 +75,8 @@ class KvSpec:
         """Blocks that one request of ``length`` tokens holds at most."""
         match self.cache:
             case Cache.STATE:
-                return self.state_blocks or ceil_div(length, self.block)
+                drafted = settings.speculative if settings.version >= _DRAFTED_SINCE else 0
+                return self.state_blocks or ceil_div(length, self.block) + drafted
             case Cache.SLIDING:
                 return ceil_div(min(self.window - 1 + settings.in_flight, length), self.block) + 1
             case Cache.CROSS:

@@ -82,7 +82,7 @@ class Quantization:
             return rows * inputs + 8 * parts
         match self.scheme:
             case Scheme.FP8_BLOCK:
-                blocks = sum(ceil_div(out, self.group) for out in outputs)
+                blocks = ceil_div(rows, self.group)
                 return rows * inputs + self.scale_bytes * blocks * ceil_div(inputs, self.block_columns)
             case Scheme.FP8_TENSOR:
                 return rows * inputs + 4 * parts * (2 if self.static else 1)
