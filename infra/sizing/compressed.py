@@ -64,7 +64,7 @@ def resized(layer: KvLayer, size: int | None) -> tuple[int, int]:
 
 def fewer_than_window(size: int | None) -> bool:
     """Whether a stated block holds fewer states than a block of the window, so that its pages are the smaller."""
-    return bool(size) and size // min(_COMPRESSOR_BLOCKS) < _WINDOW_BLOCK
+    return size is not None and size // min(_COMPRESSOR_BLOCKS) < _WINDOW_BLOCK
 
 
 def caches(config: Config) -> Iterator[KvLayer]:

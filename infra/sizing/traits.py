@@ -75,8 +75,8 @@ def traits(model_type: str, config: Config, version: Version | None = None) -> T
     """The traits of a model in a version of vLLM (the newest when not named). An unknown family gets the default line (a Llama-like
     decoder)."""
     row: dict[str, Any] = {**_table()["default"], **_table()["families"].get(model_type, {})}
-    for until, own in row.get("before", {}).items() if version else ():
-        if version < (parse_version(until) or ()):
+    for until, own in row.get("before", {}).items():
+        if version is not None and version < (parse_version(until) or version):
             row |= own
     qk_norm = row["qk_norm"]
     if qk_norm not in ("", "head", "full", "full_tp"):

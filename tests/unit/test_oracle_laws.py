@@ -88,7 +88,7 @@ def blocks_in_group(line: Line, group: Line, length: int, inflight: int) -> int:
     size: int = group["block_size"]
     if group["spec"] == "MambaSpec":
         if line.get("mamba_cache_mode") == "all":
-            return math.ceil(length / size)
+            return math.ceil(length / size) + int(group.get("num_speculative_blocks", 0))
         running = 2 if line.get("mamba_cache_mode") == "align" else 1
         checkpoint = group.get("num_prefill_checkpoint_blocks", 0) if running == 2 else 0
         return int(group.get("num_speculative_blocks", 0) + running + checkpoint)

@@ -90,6 +90,8 @@ def _all(model: Model) -> Iterator[Question]:
         if target == model.name:
             with_draft = _arguments_of(model.lengths[1]) | {"speculative_config": config}
             yield Question(with_draft, shapes="spec")
+            if config["method"] != "ngram":
+                yield Question(with_draft, tp=model.tp[-1], shapes="spec")
     for row in drawn(model):
         kind = "autofit" if row.arguments["max_model_len"] == -1 else "kv"
         yield Question(row.arguments, row.tp, row.pp, row.available_gib, kind, "model" if row.shapes else None)
