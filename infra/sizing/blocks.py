@@ -92,6 +92,10 @@ def mlp(ledger: Ledger, module: str, hidden: int, inter: int, traits: Traits) ->
     """A dense MLP: gate and up in one tensor, then down."""
     if not inter:
         return
+    if traits.whole_mlp:
+        ledger.linear(f"{module}.c_fc", hidden, inter, bias=True)
+        ledger.linear(f"{module}.c_proj", inter, hidden, bias=True)
+        return
     ledger.column(f"{module}.gate_up_proj", hidden, [inter, inter] if traits.gated else inter, bias=traits.mlp_bias)
     ledger.row(f"{module}.down_proj", inter, hidden, bias=traits.mlp_bias)
 

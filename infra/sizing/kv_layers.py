@@ -23,6 +23,8 @@ def kv_heads_of(config: Config) -> int:
     """KV heads of the whole model (as many as query heads when the config does not say)."""
     if text(config, "model_type") == "falcon" and not truth(config, "new_decoder_architecture"):
         return 1 if truth(config, "multi_query", default=True) else integer(config, "num_attention_heads")
+    if text(config, "model_type") != "falcon" and truth(config, "multi_query"):  # vLLM: model_arch_config_convertor.py
+        return 1
     return integer(config, "num_key_value_heads", "num_kv_heads", "multi_query_group_num") or integer(
         config, "num_attention_heads", "n_head"
     )

@@ -45,6 +45,8 @@ class Traits:
     """A norm follows the input embedding."""
     plain_cache: bool
     """Its attention is built without the cache's configuration: an fp8 cache is not used."""
+    whole_mlp: bool
+    """Its MLPs are whole on every rank: transformers' class names no plan to cut them."""
     inter_of_hidden: int
     """Width of the MLP as a multiple of the residual width, where the config does not state it."""
 
@@ -107,5 +109,6 @@ def traits(model_type: str, config: Config, version: Version | None = None) -> T
         position_offset=int(row["position_offset"]),
         embed_norm=flag("embed_norm"),
         plain_cache=flag("plain_cache"),
+        whole_mlp=flag("whole_mlp"),
         inter_of_hidden=int(row["inter_of_hidden"]),
     )

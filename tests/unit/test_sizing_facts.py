@@ -194,3 +194,12 @@ def test_vllm_s_own_classes_kept_the_embedding_on_every_stage_until_transformers
     facts = from_config(catalog.models()["pythia-6.9b"].config, "pythia")
     old, new = (rank_weights(facts, Shard(pp=2, version=version)).param_bytes for version in ((0, 31, 0), (0, 32, 0)))
     assert old - new == 2 * (50432 * 4096 + 2 * 4096)
+
+
+def test_multi_query_attention_has_one_kv_head_and_transformers_class_cuts_no_mlp() -> None:
+    """Bytes of rank 0 as vLLM 0.33.0 built it."""
+    shape = {"n_embd": 2048, "n_head": 16, "n_layer": 24, "n_positions": 8192, "n_inner": 8192, "vocab_size": 49152}
+    named = {"architectures": ["GPTBigCodeForCausalLM"], "model_type": "gpt_bigcode", "torch_dtype": "bfloat16", "multi_query": True}
+    facts = from_config(shape | named, "starcoder")
+    assert facts.kv_heads == 1
+    assert [rank_weights(facts, Shard(tp)).param_bytes for tp in (1, 4, 8)] == [2274414592, 1821356032, 1745846272]
