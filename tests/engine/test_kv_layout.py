@@ -46,8 +46,8 @@ SEPARATE = re.compile(r"Maximum concurrency for ([\d,]+) tokens per request: ([\
 def arguments_of(family: str) -> dict[str, Any]:
     """What the engine is started with."""
     # On a CPU latent attention takes blocks of 16, whatever is asked.
-    own = {"pooling": {"runner": "pooling"}, "mla": {"block_size": 16}}.get(family, {})
-    return ARGUMENTS | {"kv_cache_memory_bytes": KV_BYTES[family]} | own
+    own: dict[str, dict[str, Any]] = {"pooling": {"runner": "pooling"}, "mla": {"block_size": 16}}
+    return ARGUMENTS | {"kv_cache_memory_bytes": KV_BYTES[family]} | own.get(family, {})
 
 
 @pytest.fixture(scope="module")
