@@ -1,12 +1,12 @@
 """The built-in model catalog: config.json fields of well-known models, each with its source and date."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
+
+from interlock.infra.catalog.tables import table
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,8 @@ _STORED: tuple[tuple[str, str], ...] = (
 )
 
 
-@cache
 def _tables() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    loaded = json.loads(resources.files("interlock.infra.catalog").joinpath("models.json").read_text("utf-8"))
+    loaded = table("models.json")
     return loaded["models"], loaded["aliases"]
 
 

@@ -1,20 +1,13 @@
 """Defaults and behaviours of vLLM by version: one table of switches, each with the version it changed in."""
 
-import json
 import re
-from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from typing import Any
 
+from interlock.infra.catalog.tables import table
+
 Version = tuple[int, int, int]
-
-
-@cache
-def _table() -> Mapping[str, Any]:
-    loaded = json.loads(resources.files("interlock.infra.catalog").joinpath("vllm_defaults.json").read_text("utf-8"))
-    assert isinstance(loaded, dict)
-    return loaded
+_FILE = "vllm_defaults.json"
 
 
 @cache
@@ -32,7 +25,7 @@ def parse_version(words: str) -> Version | None:
 
 def newest() -> Version:
     """The newest version whose code was read."""
-    found = parse_version(_table()["newest"])
+    found = parse_version(table(_FILE)["newest"])
     assert found is not None
     return found
 
@@ -41,7 +34,7 @@ def newest() -> Version:
 def switch(name: str, version: Version) -> Any:
     """The value that a switch has in a version. Raises KeyError for an unknown switch."""
     value = None
-    for since, setting in _table()["switches"][name]:
+    for since, setting in table(_FILE)["switches"][name]:
         start = parse_version(since)
         if start is not None and version >= start:
             value = setting
@@ -51,7 +44,7 @@ def switch(name: str, version: Version) -> Any:
 def batch_defaults(version: Version, memory_gib: float, gpu_name: str, capability: float | None) -> tuple[int, int, int]:
     """(batched tokens of a server, of the offline class, sequences) for a device
     (vLLM: ``engine/arg_utils.py::get_batch_defaults``)."""
-    for row in _table()["batches"]:
+    for row in table(_FILE)["batches"]:
         if memory_gib < row["memory_gib"] or ("needs" in row and not switch(row["needs"], version)):
             continue
         if any(word in gpu_name.lower() for word in row.get("not_names", ())) or capability == row.get("not_capability", -1):
@@ -62,4 +55,4 @@ def batch_defaults(version: Version, memory_gib: float, gpu_name: str, capabilit
 
 def v2_architectures() -> frozenset[str]:
     """MoE architectures that the V2 model runner took before it took everything."""
-    return frozenset(_table()["v2_dense_and"])
+    return frozenset(table(_FILE)["v2_dense_and"])

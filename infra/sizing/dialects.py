@@ -1,10 +1,8 @@
 """One vocabulary for the configs of all model types: fields under their usual names, and what a config leaves to its class."""
 
-import json
-from functools import cache
-from importlib import resources
 from typing import Any
 
+from interlock.infra.catalog.tables import table
 from interlock.infra.sizing.reading import Config, integer, mapping, text
 
 # Sizes that are never taken from a class: a config without them describes no model.
@@ -40,17 +38,15 @@ _NAMES = {
 }
 
 
-@cache
-def _table() -> dict[str, dict[str, Any]]:
-    loaded = json.loads(resources.files("interlock.infra.catalog").joinpath("config_fields.json").read_text("utf-8"))
-    found = loaded["model_types"]
+def _classes() -> dict[str, dict[str, Any]]:
+    found = table("config_fields.json")["model_types"]
     assert isinstance(found, dict)
     return found
 
 
 def in_transformers(model_type: str) -> bool:
     """Whether transformers has a class for it."""
-    return model_type in _table()
+    return model_type in _classes()
 
 
 def usual(config: Config) -> Config:
@@ -59,7 +55,7 @@ def usual(config: Config) -> Config:
     A field that is stated as null counts as stated. Without the sizes that tell models apart nothing is filled in.
     """
     model_type = text(config, "model_type")
-    row = _table().get(model_type, {})
+    row = _classes().get(model_type, {})
     found = dict(config)
     for name, own in {**row.get("names", {}), **_NAMES.get(model_type, {})}.items():
         if own in found and name not in found:

@@ -113,18 +113,20 @@ def loaded(found: Resolved, facts: ModelFacts) -> Loaded:
     first = rank_weights(facts, found.shard, found.width)
     worst = worst_stage(facts, found.shard, found.width)
     base = _from_checkpoint(facts, found.shard, worst) if facts.checkpoint_bytes else worst.param_bytes
-    extra = worst.extra_bytes + worst.padding_bytes + packing_bytes(found, facts)
+    packed = packing_bytes(found, facts)
+    extra = worst.extra_bytes + worst.padding_bytes + packed
     draft = draft_bytes(facts, found.request.speculative_method, found.draft, found.shard, found.width)
     adapters = adapters_bytes(found)
     down, up = _spread(facts)
+    shared = 0
     if unknown_draft(found.request.speculative_method, found.draft):
         draft, up = int(_UNKNOWN_DRAFT[0] * base), up + _UNKNOWN_DRAFT[1]
+        shared = draft // 2
     offload = min(found.request.cpu_offload_gb * GIB, base)
     likely = base + extra + draft + adapters - offload
     parts = [f"{base / GIB:.2f} parameters", f"{extra / GIB:.2f} tables and rounding"]
     parts += [f"{size / GIB:.2f} {name}" for name, size in (("draft model", draft), ("adapters", adapters)) if size]
     # Hopper runs the Triton layout or Marlin's, by what the image brings.
-    repacked = max(packing_bytes(found, facts, marlin=True) - packing_bytes(found, facts), 0)
-    shared = draft // 2 if unknown_draft(found.request.speculative_method, found.draft) else 0
+    repacked = max(packing_bytes(found, facts, marlin=True) - packed, 0)
     gib = Estimate(low=(likely * (1 - down) - shared) / GIB, likely=likely / GIB, high=(likely * (1 + up) + repacked) / GIB + _BESIDE)
     return Loaded(gib, first.param_bytes, " + ".join(parts) + (f" - {offload / GIB:.2f} offloaded" if offload else ""))

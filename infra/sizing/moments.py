@@ -4,12 +4,9 @@ Read off vLLM's model code on the meta device (tests/engine/activation.jsonl lis
 tensors is a row of ``catalog/forward.json``.
 """
 
-import json
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import resources
-from typing import Any
 
+from interlock.infra.catalog.tables import table
 from interlock.infra.catalog.vllm_defaults import Version, parse_version
 from interlock.infra.sizing.compressed import is_compressed
 from interlock.infra.sizing.facts import ModelFacts
@@ -18,6 +15,7 @@ from interlock.infra.sizing.quantization import Scheme
 from interlock.infra.sizing.reading import Config, integer, round_up, sequence, truth
 from interlock.infra.sizing.traits import traits
 
+_FILE = "forward.json"
 _EIGHT_BIT = (Scheme.FP8_TENSOR, Scheme.FP8_CHANNEL, Scheme.FP8_ONLINE, Scheme.INT8_CHANNEL)
 # gpt-oss pads an expert's width on a rank to this, DeepSeek-V4 its heads (layers/fused_moe/experts/gpt_oss_triton_kernels_moe.py).
 _PADDED = 64
@@ -38,22 +36,15 @@ class Style:
     loose: bool
 
 
-@cache
-def _table() -> dict[str, Any]:
-    loaded = json.loads(resources.files("interlock.infra.catalog").joinpath("forward.json").read_text("utf-8"))
-    assert isinstance(loaded, dict)
-    return loaded
-
-
 def since(name: str, version: Version) -> bool:
     """Whether a version has one of the table's changes."""
-    start = parse_version(_table()["since"][name])
+    start = parse_version(table(_FILE)["since"][name])
     return start is not None and version >= start
 
 
 def style_of(facts: ModelFacts) -> Style:
     """The family's style; an unknown family gets the default row."""
-    style = Style(**{**_table()["default"], **_table()["families"].get(facts.model_type, {})})
+    style = Style(**{**table(_FILE)["default"], **table(_FILE)["families"].get(facts.model_type, {})})
     if facts.multimodal and not style.native_norm and not style.after_mlp:
         return replace(style, carried=style.carried - 1)
     return style

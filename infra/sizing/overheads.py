@@ -28,7 +28,7 @@ _LARGEST_CONSUMER_GIB = 33.0
 OTHER_SOURCE = "logs of 0.10 to 0.33 by tensor parallel size; 0.225 GiB (0.26) and 0.146 GiB + sampler state (0.33) on an H200"
 
 
-def graph_sizes(found: Resolved) -> tuple[int, int]:
+def _graph_sizes(found: Resolved) -> tuple[int, int]:
     """(batch sizes captured piecewise, sizes captured whole): 1, 2, 4, eights to 256, then sixteens up to twice the sequences
     (vLLM: ``config/vllm.py::_set_cudagraph_sizes``)."""
     decode = 1 + found.request.speculative_tokens
@@ -38,11 +38,6 @@ def graph_sizes(found: Resolved) -> tuple[int, int]:
     taken = [size for size in sizes if size <= limit]
     whole = sum(size <= found.sequences * decode for size in taken) if switch("whole_graphs", found.version) else 0
     return len(taken), whole
-
-
-def _graph_share(found: Resolved) -> float:
-    """Graphs captured, as a share of what 256 sequences without drafts give."""
-    return sum(graph_sizes(found)) / _USUAL_GRAPHS
 
 
 def graphs(found: Resolved) -> tuple[Estimate, str]:
@@ -55,12 +50,11 @@ def graphs(found: Resolved) -> tuple[Estimate, str]:
     scale = 1.0
     if facts is not None and facts.layers:
         scale = max(0.5, facts.layers / 32) * (1.6 if facts.experts else 1.0) * (1.3 if facts.hybrid else 1.0)
-    share = _graph_share(found)
+    pieces, whole = _graph_sizes(found)
+    share = (pieces + whole) / _USUAL_GRAPHS
     low, likely, high = (scale * (first + each * share) for first, each in _GRAPH_GIB)
-    pieces, whole = graph_sizes(found)
-    return Estimate(
-        low=low, likely=likely, high=high
-    ), f"{pieces} piecewise and {whole} whole graphs of {facts.layers if facts else 0} layers"
+    how = f"{pieces} piecewise and {whole} whole graphs of {facts.layers if facts else 0} layers"
+    return Estimate(low=low, likely=likely, high=high), how
 
 
 def graphs_counted(found: Resolved) -> bool:
@@ -117,6 +111,8 @@ def start_gib(found: Resolved) -> Estimate:
 def growth_gib(found: Resolved) -> Estimate:
     """GiB taken after the budget is fixed: graphs that were not counted, buffers of collectives."""
     ranks = found.request.tp * found.request.pp
-    graph = 0.0 if found.eager or found.v0 else 0.1 + (0.25 if graphs_counted(found) else 0.5) * _graph_share(found)
+    graph = 0.0
+    if not found.eager and not found.v0:
+        graph = 0.1 + (0.25 if graphs_counted(found) else 0.5) * sum(_graph_sizes(found)) / _USUAL_GRAPHS
     per_rank = 0.15 if _linked(found) else 0.05
     return Estimate(low=0.0, likely=graph * 0.5, high=graph + per_rank * min(ranks - 1, 15))

@@ -1,13 +1,13 @@
 """What differs between decoder families beyond their sizes: biases, extra norms, router precision. A table, not code."""
 
-import json
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any
 
+from interlock.infra.catalog.tables import table
 from interlock.infra.catalog.vllm_defaults import Version, parse_version
 from interlock.infra.sizing.reading import Config
+
+_FILE = "families.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,32 +51,20 @@ class Traits:
     """Width of the MLP as a multiple of the residual width, where the config does not state it."""
 
 
-@cache
-def _table() -> dict[str, Any]:
-    loaded = json.loads(resources.files("interlock.infra.catalog").joinpath("families.json").read_text("utf-8"))
-    assert isinstance(loaded, dict)
-    return loaded
-
-
-def known(model_type: str) -> bool:
-    """Whether the family has its own line in the table."""
-    return model_type in _table()["families"]
-
-
 def familiar(model_type: str) -> bool:
     """Whether the language models of this type are compared with vLLM's own, or their constructors were read."""
-    return model_type in _table()["compared"] or model_type in _table()["read"]
+    return model_type in table(_FILE)["compared"] or model_type in table(_FILE)["read"]
 
 
 def familiar_wrapper(model_type: str) -> bool:
     """Whether the towers of a model of this type are described."""
-    return model_type in _table()["wrappers"]
+    return model_type in table(_FILE)["wrappers"]
 
 
 def traits(model_type: str, config: Config, version: Version | None = None) -> Traits:
     """The traits of a model in a version of vLLM (the newest when not named). An unknown family gets the default line (a Llama-like
     decoder)."""
-    row: dict[str, Any] = {**_table()["default"], **_table()["families"].get(model_type, {})}
+    row: dict[str, Any] = {**table(_FILE)["default"], **table(_FILE)["families"].get(model_type, {})}
     for until, own in row.get("before", {}).items():
         if version is not None and version < (parse_version(until) or version):
             row |= own
