@@ -105,7 +105,8 @@ def start_gib(found: Resolved) -> Estimate:
     ranks = found.request.tp * found.request.pp
     unified = found.gpu is not None and found.gpu.unified_memory
     per_rank = 0.12 * min(ranks - 1, 15)
-    return Estimate(low=0.15, likely=0.5 + per_rank, high=0.7 + 1.6 * per_rank + (10.0 if unified else 0.0))
+    shared = 5.0 if unified else 0.0  # the CPU's programs are on the card too: 6.6 to 10.6 GiB gone on a GB10
+    return Estimate(low=0.15, likely=0.5 + per_rank + shared, high=0.7 + 1.6 * per_rank + 2 * shared)
 
 
 def growth_gib(found: Resolved) -> Estimate:

@@ -142,3 +142,11 @@ def test_graphs_are_taken_from_the_pool_only_in_versions_that_count_them() -> No
 
 def test_the_sampler_rules_the_peak_before_0_16() -> None:
     assert likely(LLAMA.model_copy(update={"vllm_version": "0.11.0"}), "activation") == pytest.approx(4.76, abs=0.05)
+
+
+def test_memory_shared_with_the_cpu_leaves_doubt_at_a_high_utilization() -> None:
+    asked = SizingRequest(model="Qwen/Qwen3-8B", gpu="GB10", max_model_len=8192, gpu_memory_utilization=0.9)
+    assert size(asked).verdict is Verdict.FITS
+    higher = size(asked.model_copy(update={"gpu_memory_utilization": 0.96}))
+    assert higher.verdict is Verdict.UNSURE
+    assert "outside the budget" in higher.reasons[0]
