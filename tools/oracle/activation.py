@@ -7,7 +7,6 @@ attention metadata, as the profile run does, and the multimodal encoder on its l
 import gc
 import json
 import sys
-import time
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -35,7 +34,7 @@ from vllm.forward_context import set_forward_context  # noqa: E402
 from vllm.model_executor.model_loader.utils import process_weights_after_loading  # noqa: E402
 
 from tools.oracle import catalog, encoders, ranks, standins  # noqa: E402
-from tools.oracle.worker import in_fork  # noqa: E402
+from tools.oracle.worker import in_fork, sweep  # noqa: E402
 
 TOKENS = (2048, 8192, 16384)
 SHOWN = 8192  # the batch whose live tensors are listed
@@ -151,20 +150,16 @@ class Asker:
 
 
 def main(folder: Path, out: Path, names: list[str]) -> None:
+    def ask(model: catalog.Model, part: Path) -> str:
+        asker = Asker(folder, part, model)
+        asked = asker.questions()
+        for i, question in enumerate(asked):
+            in_fork(partial(asker.ask, *question), preload=i == 0)
+        return f"{len(asked)} profile runs"
+
     ranks.patch()
     standins.install()
-    catalog.write_folders(folder)
-    known = catalog.models()
-    out.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        started = time.monotonic()
-        part = out / f"{name}.part"
-        part.write_text("", encoding="utf-8")
-        asker = Asker(folder, part, known[name])
-        for i, question in enumerate(asker.questions()):
-            in_fork(partial(asker.ask, *question), preload=i == 0)
-        part.rename(out / f"{name}.jsonl")
-        print(f"{vllm.__version__} {name}: {time.monotonic() - started:.0f} s", flush=True)
+    sweep(folder, out, names, ask)
 
 
 if __name__ == "__main__":

@@ -174,23 +174,29 @@ def answer(asker: Asker, question: questions.Question, kept: questions.Kept) -> 
     return True
 
 
-def main(folder: Path, out: Path, names: list[str]) -> None:
-    ranks.patch()
+def sweep(folder: Path, out: Path, names: list[str], ask: Callable[[catalog.Model, Path], str]) -> None:
+    """One file for each model. ``ask`` appends a model's lines to the file it is given and says what it did."""
     catalog.write_folders(folder)
     known = catalog.models()
     out.mkdir(parents=True, exist_ok=True)
     for name in names:
         started = time.monotonic()
         part = out / f"{name}.part"
-        part.unlink(missing_ok=True)
-        asker = Asker(folder, part, known[name])
-        kept = questions.kept(out / f"{name}.jsonl")
-        fresh = [answer(asker, question, kept) for question in questions.of(known[name])]
+        part.write_text("", encoding="utf-8")
+        done = ask(known[name], part)
         part.rename(out / f"{name}.jsonl")
-        print(
-            f"{vllm.__version__} {name}: {time.monotonic() - started:.0f} s, {sum(fresh)} of {len(fresh)} questions asked",
-            flush=True,
-        )
+        print(f"{vllm.__version__} {name}: {time.monotonic() - started:.0f} s, {done}", flush=True)
+
+
+def main(folder: Path, out: Path, names: list[str]) -> None:
+    def ask(model: catalog.Model, part: Path) -> str:
+        asker = Asker(folder, part, model)
+        kept = questions.kept(out / f"{model.name}.jsonl")
+        fresh = [answer(asker, question, kept) for question in questions.of(model)]
+        return f"{sum(fresh)} of {len(fresh)} questions asked"
+
+    ranks.patch()
+    sweep(folder, out, names, ask)
 
 
 if __name__ == "__main__":
