@@ -16,8 +16,8 @@ from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.facts import Bundle, DocumentProblem, Fact, Origin, Pool, known
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.recognise.gpus import product
-from interlock.infra.rules.catalogue import judge
 from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver
+from interlock.infra.rules.judge import judge
 
 FILE = ".interlock.yaml"
 BASELINE_VERSION = 1

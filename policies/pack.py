@@ -18,8 +18,8 @@ from pulumi_policy import (
 )
 
 from interlock.infra.recognise import Document, recognise
-from interlock.infra.rules.catalogue import RULES, judge
 from interlock.infra.rules.findings import Finding, Severity, Waiver
+from interlock.infra.rules.judge import RULES, judge
 from interlock.policies.adapt import document
 
 Level = EnforcementLevel

@@ -7,7 +7,7 @@ import pulumi
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.manifests.platform import gpu_layer, missing_classes
 from interlock.infra.naming import label
-from interlock.infra.plan.changes import LiveNode, sharing_changes
+from interlock.infra.preview.sharing_changes import LiveNode, sharing_changes
 from interlock.stacks.settings import Settings
 from interlock.stacks.target import TIMEOUT, connect
 

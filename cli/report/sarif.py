@@ -26,7 +26,7 @@ def sarif(result: Result) -> str:
 
 
 def _rules(found: dict[str, Located]) -> list[dict[str, Any]]:
-    from interlock.infra.rules.catalogue import RULES
+    from interlock.infra.rules.judge import RULES
 
     known = {rule.code: rule for rule in RULES}
     rules = []

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from interlock.infra.manifests.common import Manifest
-from interlock.infra.rules.catalogue import WAIVE
 from interlock.infra.rules.findings import Finding, Waiver
+from interlock.infra.rules.judge import WAIVE
 
 
 def waiver_text(waiver: Waiver) -> str:

@@ -7,12 +7,12 @@ from interlock.infra.manifests.render import render
 from interlock.infra.manifests.waivers import waived_objects
 from interlock.infra.naming import joined
 from interlock.infra.plan.pools import planned_pool
-from interlock.infra.plan.provenance import Provenance
 from interlock.infra.plan.servers import planned_server, pod_demand
 from interlock.infra.plan.types import ClusterPlan
-from interlock.infra.recognise.plan import plan_facts
-from interlock.infra.rules.catalogue import judge
+from interlock.infra.preview.facts import plan_facts
+from interlock.infra.preview.tell import Provenance
 from interlock.infra.rules.findings import Waiver, apply_waivers
+from interlock.infra.rules.judge import judge
 
 
 def plan(config: ClusterConfig, stack: str, source: str = "", today: dt.date | None = None) -> ClusterPlan:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from interlock.infra.facts import Container, Engine, Fact, NotJudged, Origin, Pod, Workload, absent, known, unknown
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, Overlay, origin
-from interlock.infra.recognise.native import Result, engines_in
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
+from interlock.infra.recognise.workloads import Result, engines_in
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 # The controller gives a model server its readiness probe (kserve pkg/controller, Knative's queue proxy).

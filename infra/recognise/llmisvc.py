@@ -8,9 +8,9 @@ from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, Overlay, origin
 from interlock.infra.recognise.engines import SIZES, sized, with_flags
 from interlock.infra.recognise.kserve import stored_model
-from interlock.infra.recognise.native import Result, engines_in
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
 from interlock.infra.recognise.shell import Shell
+from interlock.infra.recognise.workloads import Result, engines_in
 
 # kserve config/llmisvcconfig: the controller's templates set probes, /dev/shm, ports and the command.
 _ADDS = frozenset({"probes", "shm", "ports", "service-links-off"})

@@ -5,8 +5,8 @@ from dataclasses import replace
 from interlock.infra.facts import Rollout, Workload, known, unknown
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
-from interlock.infra.recognise.native import Result, engines_in
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
+from interlock.infra.recognise.workloads import Result, engines_in
 
 
 def read_lws(root: Node, document: Document, context: Context) -> Result:

@@ -8,8 +8,8 @@ from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, Overlay, origin
 from interlock.infra.recognise.gpus import product
 from interlock.infra.recognise.kserve import stored_model
-from interlock.infra.recognise.native import Result, engines_in
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
+from interlock.infra.recognise.workloads import Result, engines_in
 
 _OPERATOR = frozenset({"probes", "shm", "ports", "service-links-off"})
 _PROFILES = {"nvidia-gpu-": "nvidia.com/gpu", "amd-gpu-": "amd.com/gpu", "google-tpu-": "google.com/tpu"}

@@ -19,8 +19,8 @@ from interlock.infra.recognise import serve
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
 from interlock.infra.recognise.gpus import product_fact
-from interlock.infra.recognise.native import engines_in, vendor
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
+from interlock.infra.recognise.workloads import engines_in, vendor
 
 _CLUSTER = {
     "RayCluster": ("spec",),

@@ -26,22 +26,10 @@ from interlock.infra.facts import (
     Workload,
     known,
 )
-from interlock.infra.recognise import (
-    charts,
-    kserve,
-    llmisvc,
-    lws,
-    native,
-    network,
-    nodes,
-    objects,
-    observe,
-    operators,
-    ray,
-    scaling,
-    stack,
-    storage,
-)
+from interlock.infra.recognise import kserve, llmisvc, lws, network, nodes, objects, observe, operators, ray, scaling, storage
+from interlock.infra.recognise import workloads as native
+from interlock.infra.recognise.charts import production_stack as stack
+from interlock.infra.recognise.charts import values as charts
 from interlock.infra.recognise.context import Context, Parse, gather
 from interlock.infra.recognise.document import Document, Node, origin
 from interlock.infra.recognise.leftovers import leftovers

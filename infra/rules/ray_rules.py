@@ -1,6 +1,6 @@
 """The published words of the Ray rules."""
 
-from interlock.infra.rules import ray
+from interlock.infra.rules import ray_reading as ray
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.rule import Rule
 

@@ -1,8 +1,8 @@
 """Memory of a model on a GPU: weights, KV cache, activation, graphs, and whether it fits. ``size`` is a pure function."""
 
 from interlock.infra.sizing.budget import size
-from interlock.infra.sizing.facts import ModelFacts
-from interlock.infra.sizing.lookup import model_facts
+from interlock.infra.sizing.model.facts import ModelFacts
+from interlock.infra.sizing.model.lookup import model_facts
 from interlock.infra.sizing.request import Entry, SizingRequest
 from interlock.infra.sizing.result import Estimate, HostSide, SizingResult, Suggestion, Term, Verdict
 

@@ -2,20 +2,20 @@
 
 from functools import lru_cache
 
-from interlock.infra.sizing.activation import SOURCE as ACTIVATION_SOURCE
-from interlock.infra.sizing.activation import activation
-from interlock.infra.sizing.defaults import Resolved, resolve
-from interlock.infra.sizing.drafts import draft_caches
-from interlock.infra.sizing.familiar import doubted
-from interlock.infra.sizing.kv_plan import KvPlan, Layout, layout, longest, plan
-from interlock.infra.sizing.loaded import SOURCE as WEIGHT_SOURCE
-from interlock.infra.sizing.loaded import loaded
-from interlock.infra.sizing.overheads import GRAPH_SOURCE, OTHER_SOURCE, graphs, non_torch
-from interlock.infra.sizing.refusals import refusals
+from interlock.infra.sizing.kv.plan import KvPlan, Layout, layout, longest, plan
+from interlock.infra.sizing.refusals.collect import refusals
+from interlock.infra.sizing.refusals.support import doubted
 from interlock.infra.sizing.request import SizingRequest
 from interlock.infra.sizing.result import Estimate, HostSide, SizingResult, Term, Verdict
+from interlock.infra.sizing.settings import Resolved, resolve
 from interlock.infra.sizing.suggest import suggestions
+from interlock.infra.sizing.terms.activation import SOURCE as ACTIVATION_SOURCE
+from interlock.infra.sizing.terms.activation import activation
+from interlock.infra.sizing.terms.graphs import GRAPH_SOURCE, OTHER_SOURCE, graphs, non_torch
+from interlock.infra.sizing.terms.weights import SOURCE as WEIGHT_SOURCE
+from interlock.infra.sizing.terms.weights import loaded
 from interlock.infra.sizing.verdict import Pool, judge
+from interlock.infra.sizing.weights.drafts import draft_caches
 from interlock.infra.values import GIB
 
 _BUDGET_SOURCE = "v1/worker/gpu_worker.py::determine_available_memory"

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import TypedDict
 
-from interlock.infra.sizing.defaults import Resolved
-from interlock.infra.sizing.kv_plan import KvPlan, Layout, longest
-from interlock.infra.sizing.overheads import growth_gib, start_gib
+from interlock.infra.sizing.kv.plan import KvPlan, Layout, longest
 from interlock.infra.sizing.result import Estimate, Verdict
+from interlock.infra.sizing.settings import Resolved
+from interlock.infra.sizing.terms.graphs import growth_gib, start_gib
 from interlock.infra.values import GIB
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from interlock.cli.reading import load_text
 from interlock.cli.reading.marked import read_stream
 from interlock.infra.recognise import Document, recognise
-from interlock.infra.rules.catalogue import judge
+from interlock.infra.rules.judge import judge
 
 MANIFESTS = Path(__file__).parents[1] / "data" / "manifests"
 LAW = settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

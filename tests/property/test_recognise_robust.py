@@ -15,7 +15,7 @@ from interlock.infra.recognise import UNKNOWN, Document, recognise
 from interlock.infra.recognise.arguments import read_arguments
 from interlock.infra.recognise.shell import Shell
 from interlock.infra.recognise.words import Word
-from interlock.infra.rules.catalogue import judge
+from interlock.infra.rules.judge import judge
 
 MANIFESTS = Path(__file__).parents[1] / "data" / "manifests"
 LAW = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from interlock.cli.reading import load_text
 from interlock.infra.facts import Bundle, Fact, State
 from interlock.infra.recognise import Document, recognise
-from interlock.infra.rules.catalogue import judge
+from interlock.infra.rules.judge import judge
 from tools.cases.facts import bundle_of
 from tools.findings.examples import Example, examples
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from interlock.infra.catalog.gpus import gpus
 from interlock.infra.sizing import Estimate, SizingRequest, SizingResult, Verdict, model_facts, size
 from interlock.infra.sizing.cases import answer_of
-from interlock.infra.sizing.ledger import Shard
-from interlock.infra.sizing.weights import rank_weights
+from interlock.infra.sizing.weights.ledger import Shard
+from interlock.infra.sizing.weights.rank import rank_weights
 
 MODELS = (
     *("Qwen/Qwen3-8B", "meta-llama/Llama-3.1-8B-Instruct", "google/gemma-3-27b-it", "openai/gpt-oss-20b", "deepseek-ai/DeepSeek-V2-Lite"),

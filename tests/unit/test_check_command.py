@@ -250,7 +250,7 @@ def test_a_rule_that_fails_costs_only_the_file_it_fails_on(tmp_path: Path, monke
         return []
 
     rule = Rule("GPU-999", Severity.ERROR, "d", "r", "s", "m", workload=broken)
-    from interlock.infra.rules import catalogue
+    from interlock.infra.rules import judge as catalogue
 
     monkeypatch.setattr(catalogue, "RULES", (*catalogue.RULES, rule))
     (tmp_path / "bad.yaml").write_text(BAD)

@@ -8,8 +8,8 @@ from interlock.infra.config import load
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.errors import ConfigError
 from interlock.infra.manifests.node_pools import pool_intent, pool_objects
-from interlock.infra.plan.changes import LiveNode, sharing_changes
 from interlock.infra.plan.plan import plan
+from interlock.infra.preview.sharing_changes import LiveNode, sharing_changes
 from interlock.infra.rules.findings import Severity
 
 KARPENTER = {"node_class": "gpu", "instance_types": ["p5.48xlarge"], "zones": ["eu-central-1a"]}

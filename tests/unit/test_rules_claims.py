@@ -9,7 +9,7 @@ import yaml
 
 from interlock.cli.reading import load_text
 from interlock.infra.recognise import Document, recognise
-from interlock.infra.rules.catalogue import judge
+from interlock.infra.rules.judge import judge
 from tools.cases.facts import bundle_of
 from tools.findings.examples import examples
 

@@ -11,8 +11,8 @@ import pytest
 from interlock.cli.reading import load_text, read_paths
 from interlock.infra.facts import Bundle
 from interlock.infra.recognise import recognise
-from interlock.infra.rules.catalogue import RULES, judge
 from interlock.infra.rules.findings import Finding, Severity
+from interlock.infra.rules.judge import RULES, judge
 from interlock.infra.rules.rule import Rule
 from tools.cases.facts import bundle_of
 from tools.findings.__main__ import PAGE

@@ -1,5 +1,5 @@
 from interlock.infra.recognise import Document, recognise
-from interlock.infra.rules.catalogue import judge
+from interlock.infra.rules.judge import judge
 
 
 def codes(*arguments: str) -> set[str]:

@@ -10,8 +10,8 @@ import yaml
 from interlock.cli.reading import load_text
 from interlock.infra.facts import Bundle
 from interlock.infra.recognise import Document, recognise
-from interlock.infra.rules.catalogue import judge
 from interlock.infra.rules.findings import Finding, Severity
+from interlock.infra.rules.judge import judge
 
 Manifest = dict[str, Any]
 Change = Callable[[Manifest], None]

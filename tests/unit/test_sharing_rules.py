@@ -9,8 +9,8 @@ from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.recognise import Document, recognise
-from interlock.infra.rules.catalogue import judge
 from interlock.infra.rules.findings import Finding, Severity
+from interlock.infra.rules.judge import judge
 
 SLICED = {"name": "sliced", "gpu": "l4", "nodes": 2, "gpus_per_node": 1, "share": {"kind": "time-slicing", "replicas": 2}}
 CUT = {"name": "cut", "gpu": "a100", "nodes": 1, "gpus_per_node": 8, "share": {"kind": "mig", "profile": "1g.10gb"}}

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from interlock.infra.sizing import SizingRequest
-from interlock.infra.sizing.activation import activation
-from interlock.infra.sizing.defaults import Resolved, resolve
-from interlock.infra.sizing.encoder import Encoder, encoder, kind_of, largest
-from interlock.infra.sizing.facts import ModelFacts
-from interlock.infra.sizing.forward import Forward, Run, forward, moments
-from interlock.infra.sizing.moments import style_of
+from interlock.infra.sizing.model.facts import ModelFacts
+from interlock.infra.sizing.settings import Resolved, resolve
+from interlock.infra.sizing.terms.activation import activation
+from interlock.infra.sizing.terms.forward import Forward, Run, forward, moments
+from interlock.infra.sizing.terms.live_tensors import style_of
+from interlock.infra.sizing.terms.towers import Encoder, encoder, kind_of, largest
 from interlock.infra.values import GIB
 
 ROOT = Path(__file__).parents[2]

@@ -3,13 +3,13 @@
 import pytest
 
 from interlock.infra.sizing import ModelFacts, model_facts
-from interlock.infra.sizing.drafts import draft_bytes
-from interlock.infra.sizing.facts import from_config, from_fields
-from interlock.infra.sizing.layers import Cache
-from interlock.infra.sizing.ledger import Shard
-from interlock.infra.sizing.quantization import Scheme
-from interlock.infra.sizing.stated import in_words
-from interlock.infra.sizing.weights import rank_weights, stage_layers
+from interlock.infra.sizing.model.facts import from_config, from_fields
+from interlock.infra.sizing.model.layers import Cache
+from interlock.infra.sizing.model.quantization import Scheme
+from interlock.infra.sizing.model.stated import in_words
+from interlock.infra.sizing.weights.drafts import draft_bytes
+from interlock.infra.sizing.weights.ledger import Shard
+from interlock.infra.sizing.weights.rank import rank_weights, stage_layers
 from tools.oracle import catalog
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from interlock.infra.catalog.vllm_defaults import parse_version
 from interlock.infra.sizing.cases import answer_of, request_of
-from interlock.infra.sizing.defaults import resolve
-from interlock.infra.sizing.drafts import draft_bytes
-from interlock.infra.sizing.ledger import Shard
-from interlock.infra.sizing.weights import rank_weights
+from interlock.infra.sizing.settings import resolve
+from interlock.infra.sizing.weights.drafts import draft_bytes
+from interlock.infra.sizing.weights.ledger import Shard
+from interlock.infra.sizing.weights.rank import rank_weights
 from tools.oracle import catalog, questions
 from tools.oracle.__main__ import VERSIONS
 

@@ -10,8 +10,8 @@ import pytest
 
 from interlock.infra.sizing import model_facts
 from interlock.infra.sizing.cases import answer_of
-from interlock.infra.sizing.ledger import Shard
-from interlock.infra.sizing.weights import rank_weights
+from interlock.infra.sizing.weights.ledger import Shard
+from interlock.infra.sizing.weights.rank import rank_weights
 
 LINES = Path(__file__).parents[1] / "data/vllm_reference.jsonl"
 CATALOG = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from interlock.infra.catalog.vllm_defaults import parse_version
 from interlock.infra.sizing.cases import answer_of, request_of
-from interlock.infra.sizing.defaults import resolve
+from interlock.infra.sizing.settings import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS, RUNS = ROOT / "tests/data/calibration.jsonl", ROOT / "tests/data/h200_runs.jsonl"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from interlock.infra.rules.catalogue import judge
 from interlock.infra.rules.findings import Finding, Severity
+from interlock.infra.rules.judge import judge
 from tools.cases.facts import bundle_of
 from tools.cases.values import mapping
 

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator, Mapping
 
-from interlock.infra.rules.catalogue import RULES
+from interlock.infra.rules.judge import RULES
 from interlock.infra.rules.rule import Rule
 from tools.findings.examples import Example, examples
 

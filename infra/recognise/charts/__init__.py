@@ -1,0 +1,1 @@
+"""Values of charts as workloads: which templates read which key."""

@@ -1,0 +1,40 @@
+"""What readers of chart values share: images put together from parts, and a pod around one container."""
+
+from interlock.infra.facts import Origin
+from interlock.infra.recognise.context import Context
+from interlock.infra.recognise.document import Node, Overlay
+from interlock.infra.recognise.pods import read_pod
+from interlock.infra.recognise.workloads import Result, engines_in
+
+ADDS = frozenset({"probes", "shm", "gpus", "service-links-off", "ports", "chart"})
+"""What a chart's templates may add to what the values say."""
+
+
+def pod_of(node: Node, container: Node, source: Origin, context: Context, adds: frozenset[str]) -> Result:
+    """The engine of one container that a mapping of values describes."""
+    spec = Overlay(node.value, node.path, {"containers": Node([container], node.path), "initContainers": Node(None), "volumes": Node(None)})
+    yield from engines_in(Node({}), source, (read_pod(spec, Node({}), context),), context, adds)
+
+
+def listed(node: Node) -> Node:
+    """A list or text; nothing where a mapping stands."""
+    return node if node.is_list or not node.mapping else Node(None, node.path)
+
+
+def image_of(node: Node) -> Node:
+    """``image`` as a text, or put together from repository and tag (in ``image`` or beside it)."""
+    image = node["image"]
+    if image.string() and not node["repository"]:
+        tag = node.first("tag", "imageTag")
+        plain = ":" not in image.string().rpartition("/")[2] and "@" not in image.string()
+        return Node(f"{image.string()}:{tag.string()}", tag.path) if plain and tag.string() else image
+    part = image if image.mapping else node
+    repository = part.first("repository", "name", "repo").string()
+    if not repository:
+        return Node(None, image.path)
+    registry = part["registry"].string()
+    tag = part["tag"] if part["tag"] else node["tag"]
+    digest = part.first("digest", "sha").string()
+    text = f"{registry}/{repository}" if registry else repository
+    text += f":{tag.string()}" if tag.string() else "" if digest or ":" in repository else ":{{ default }}"
+    return Node(f"{text}@{digest}" if digest else text, tag.path if tag else part["repository"].path)

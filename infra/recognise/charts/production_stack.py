@@ -1,0 +1,126 @@
+"""vLLM production-stack: the values of its chart and the VLLMRuntime objects of its operator."""
+
+from dataclasses import replace
+
+from interlock.infra.facts import Engine, Fact, Origin, Rollout, Workload, absent, known
+from interlock.infra.recognise.arguments import read_arguments
+from interlock.infra.recognise.charts.parts import ADDS, image_of
+from interlock.infra.recognise.containers import raw_list
+from interlock.infra.recognise.context import Context
+from interlock.infra.recognise.document import Document, Node, Overlay, origin
+from interlock.infra.recognise.engines import keyword_flags, sized, with_flags
+from interlock.infra.recognise.pods import PodRead, promoted, read_pod
+from interlock.infra.recognise.words import Word
+from interlock.infra.recognise.workloads import Result, engines_in
+
+# Fields of vllmConfig that are the chart's own and no flags (helm/templates/deployment-vllm-multi.yaml).
+_OWN = frozenset({"v0", "v1", "extraArgs", "env", "port"})
+_RUNTIME_OWN = frozenset({"modelURL", "hfTokenSecret", "hfTokenName", "enableTool", "toolCallParser", "chatTemplate"})
+
+
+def read_chart(spec: Node, source: Origin, context: Context) -> Result:
+    """One workload per entry of ``modelSpec``."""
+    for model in spec["modelSpec"].items():
+        stated = {"gpus"} if model["requestGPU"] else set()
+        adds = ADDS - stated - ({"probes"} if spec["startupProbe"].mapping else set())
+        named = replace(source, path=model.path, name=model["name"].string() or source.name)
+        ray = model["raySpec"]["enabled"].boolean().value is True
+        for item in engines_in(Node({}), named, _pods(spec, model, context, ray=ray), context, adds):
+            if not isinstance(item, Workload):
+                yield item
+                continue
+            yield replace(
+                item,
+                engine=_engine(item.engine, model["vllmConfig"], model["modelURL"].text()),
+                replicas=known(1) if ray else model["replicaCount"].integer(),
+                autoscaled=model["keda"]["enabled"].boolean().value is True,
+                rollout=Rollout(strategy=spec.at("strategy", "type").text(), path=spec["strategy"].path),
+            )
+
+
+def _pods(spec: Node, model: Node, context: Context, *, ray: bool) -> tuple[PodRead, ...]:
+    if not ray:
+        return (read_pod(_pod(spec, model, model["requestGPU"]), Node({}), context),)
+    # With raySpec the chart makes a RayCluster: one head with GPUs of its own, and the replicas as its workers.
+    head = read_pod(_pod(spec, model, model.at("raySpec", "headNode", "requestGPU")), Node({}), context, "head", known(1))
+    count = model["replicaCount"].integer().default(1)
+    return head, promoted(read_pod(_pod(spec, model, model["requestGPU"]), Node({}), context, "worker", count))
+
+
+def _pod(spec: Node, model: Node, gpus: Node) -> Node:
+    limits = {model["requestGPUType"].string() or "nvidia.com/gpu": gpus} if gpus else {}
+    limits |= {"memory": model["limitMemory"]} if model["limitMemory"] else {}
+    container = Overlay(
+        model.value,
+        model.path,
+        {
+            "name": Node(model["name"].value, model["name"].path),
+            "image": image_of(model),
+            "args": Node([], model.at("vllmConfig", "extraArgs").path),
+            "command": Node(None),
+            "env": _environment(model),
+            "resources": Overlay({}, gpus.path, {"limits": Overlay({}, model.path, limits)}),
+            "startupProbe": spec["startupProbe"],
+            "livenessProbe": spec["livenessProbe"] if spec["startupProbe"] else Node(None),
+            "readinessProbe": Node(None),
+        },
+    )
+    terms = Overlay({}, model.path, {"nodeSelectorTerms": model["nodeSelectorTerms"]})
+    required = Overlay({}, model.path, {"requiredDuringSchedulingIgnoredDuringExecution": terms})
+    affinity = Overlay({}, model.path, {"nodeAffinity": required}) if model["nodeSelectorTerms"] else Node(None)
+    fields = {"containers": Node([container], model.path), "initContainers": Node(None), "volumes": Node(None), "affinity": affinity}
+    return Overlay(model.value, model.path, fields)
+
+
+def _environment(model: Node) -> Node:
+    """The ``env`` list and the token that the chart turns into a Secret of its own."""
+    token = model["hf_token"]
+    if not token.string():
+        return model["env"]
+    own = Overlay({}, token.path, {"name": Node("HF_TOKEN", token.path), "value": token})
+    return Node([*model["env"].items(), own], model["env"].path)
+
+
+def _engine(engine: Engine, config: Node, model: Fact[str], *more: Node) -> Engine:
+    """The engine whose flags the templates make of camelCase fields; only what is named is passed."""
+    fields = {_dashed(key): node for source in (config, *more) for key, node in source.fields() if key not in _OWN | _RUNTIME_OWN}
+    flags = tuple(flag for flag in keyword_flags(Overlay({}, config.path, fields)) if flag.value.value != "")
+    engine = sized(replace(engine, flags=flags, entrypoint="operator", complete=True, model=model))
+    words = tuple(Word(fact.value or "", fact.known, path=fact.path) for fact in raw_list(config["extraArgs"]))
+    return with_flags(engine, read_arguments(words))
+
+
+def _dashed(key: str) -> str:
+    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in key.replace("LoRA", "Lora")).strip("-")
+
+
+def read_runtime(root: Node, document: Document, context: Context) -> Result:
+    """A VLLMRuntime."""
+    spec = root["spec"]
+    deployment, config = spec["deploymentConfig"], spec["vllmConfig"]
+    resources, image = deployment["resources"], deployment["image"]
+    name = "/".join(part for part in (image["registry"].string(), image["name"].string()) if part)
+    limits = {resources["gpuType"].string() or "nvidia.com/gpu": resources["gpu"]} if resources["gpu"] else {}
+    limits |= {"memory": resources["memory"]} if resources["memory"] else {}
+    container = Overlay(
+        {},
+        deployment.path,
+        {
+            "name": Node("vllm", deployment.path),
+            "image": Node(name or None, image["name"].path),
+            "env": config["env"],
+            "envFrom": Node([spec["model"]["hfTokenSecret"]], spec["model"].path) if spec["model"]["hfTokenSecret"] else Node(None),
+            "resources": Overlay({}, resources.path, {"limits": Overlay({}, resources.path, limits)}),
+        },
+    )
+    pod = read_pod(Overlay({}, deployment.path, {"containers": Node([container], deployment.path)}), root["metadata"], context)
+    adds = ADDS - {"chart"} - ({"gpus"} if resources["gpu"] else set())
+    for item in engines_in(root, origin(root, document, "production-stack"), (pod,), context, adds):
+        if isinstance(item, Workload):
+            engine = _engine(item.engine, config, spec.at("model", "modelURL").text(), spec["model"])
+            strategy = Rollout(strategy=deployment["deploymentStrategy"].text(), path=deployment["deploymentStrategy"].path)
+            scaled = bool(spec["autoscalingConfig"]["enabled"].boolean().value)
+            replicas = deployment["replicas"].integer() if deployment["replicas"] else absent()
+            yield replace(item, engine=engine, replicas=replicas, rollout=strategy, autoscaled=scaled)
+        else:
+            yield item

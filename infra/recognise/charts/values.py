@@ -1,0 +1,139 @@
+"""Helm values: production-stack, llm-d modelservice, and any chart whose values hold a vLLM image; also inside HelmRelease and the like."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from interlock.infra.facts import Fact, Flag, NotJudged, Origin, Workload
+from interlock.infra.recognise.charts import production_stack as stack
+from interlock.infra.recognise.charts.parts import ADDS, image_of, listed, pod_of
+from interlock.infra.recognise.context import Context
+from interlock.infra.recognise.document import Document, Node, Overlay, origin, scalar_text
+from interlock.infra.recognise.engines import sized
+from interlock.infra.recognise.images import read_image
+from interlock.infra.recognise.workloads import Result
+
+_DEEPEST = 8
+_ARGS = ("args", "extraArgs", "vllmArgs", "engineArgs", "vllmExtraArgs", "additionalArgs", "serverArgs")
+_ENV = ("env", "extraEnv", "envVars", "extraEnvVars", "environment")
+_MODELS = ("model", "modelName", "modelId", "modelID", "modelURL", "model_id")
+_PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
+
+
+def embedded_values(root: Node, context: Context) -> Iterator[Node]:
+    """The values that a HelmRelease, HelmChart, Argo Application or Kustomization carries."""
+    kind, spec = root["kind"].string(), root["spec"]
+    if kind == "HelmRelease":
+        yield spec["values"]
+    elif kind == "HelmChart":
+        yield context.load(spec["valuesContent"])
+    elif kind == "Application":
+        for source in [spec["source"], *spec["sources"].items()]:
+            helm = source["helm"]
+            yield helm["valuesObject"]
+            yield context.load(helm["values"]) if helm["values"] and not helm["values"].mapping else helm["values"]
+    elif kind == "Kustomization":
+        for chart in root["helmCharts"].items():
+            yield chart["valuesInline"]
+
+
+def read_values(values: Node, root: Node, document: Document, context: Context) -> Result:
+    """Engines in a mapping of chart values."""
+    source = replace(origin(root, document, "chart-values"), kind=root["kind"].string() if root["apiVersion"] else "Values")
+    if values["servingEngineSpec"].mapping:
+        yield from stack.read_chart(values["servingEngineSpec"], source, context)
+    elif (values["decode"].mapping or values["prefill"].mapping) and (values["modelArtifacts"].mapping or values["routing"].mapping):
+        for side in ("decode", "prefill"):
+            if values[side]["create"].boolean().value is not False:
+                yield from _modelservice(values, values[side], replace(source, path=values[side].path), context)
+    elif foreign := _foreign(values):
+        yield NotJudged(source, f"{foreign}, no Kubernetes object")
+    else:
+        yield from _any_chart(values, source, context, 0)
+
+
+def _foreign(values: Node) -> str:
+    """What a file without a kind is when it is no chart's values; empty when it may be."""
+    services = [service for _, service in values["services"].fields()]
+    if services and all(service["image"].string() or service["build"] for service in services):
+        return "a compose file"
+    jobs = [job for _, job in values["jobs"].fields()]
+    return "a workflow of a CI service" if jobs and any(job["steps"].is_list for job in jobs) else ""
+
+
+# --- llm-d modelservice ------------------------------------------------------------------------------------------------
+
+
+def _modelservice(values: Node, side: Node, source: Origin, context: Context) -> Result:
+    sizes = [
+        Flag(f"{key}-parallel-size", side["parallelism"][key].text(), key, side["parallelism"][key].path)
+        for key in ("tensor", "data", "pipeline")
+        if side["parallelism"][key]
+    ]
+    if side["parallelism"]["dataLocal"]:
+        sizes.append(Flag("data-parallel-size-local", side["parallelism"]["dataLocal"].text(), "dataLocal", side["parallelism"].path))
+    model = _artifact(values["modelArtifacts"])
+    for container in side["containers"].items():
+        command = container["modelCommand"].string()
+        read_as = Overlay(container.value, container.path, {"image": image_of(container), "args": listed(container["args"])})
+        stated = bool(container["resources"]["limits"].mapping)
+        adds = ADDS - ({"gpus"} if stated and any("/" in key for key in container["resources"]["limits"].mapping) else set())
+        adds -= {"probes"} if container["startupProbe"].mapping else set()
+        for item in pod_of(side, read_as, source, context, adds):
+            if not isinstance(item, Workload):
+                yield item
+                continue
+            given = {flag.name for flag in item.engine.flags}
+            flags = (*item.engine.flags, *(flag for flag in sizes if flag.name not in given)) if command != "custom" else item.engine.flags
+            engine = replace(item.engine, flags=flags, complete=item.engine.complete or command in ("vllmServe", ""))
+            engine = sized(replace(engine, model=model if command == "vllmServe" or not engine.model.known else engine.model))
+            yield replace(item, engine=engine, replicas=side["replicas"].integer())
+
+
+def _artifact(node: Node) -> Fact[str]:
+    name = node["name"]
+    return name.text() if name else node["uri"].text().map(lambda text: text.partition("://")[2] or text)
+
+
+# --- any chart ---------------------------------------------------------------------------------------------------------
+
+
+def _any_chart(node: Node, source: Origin, context: Context, depth: int) -> Result:
+    """Mappings with a vLLM image, wherever they stand; what the chart's templates add is not known."""
+    if depth > _DEEPEST:
+        return
+    if node["servingEngineSpec"].mapping:
+        yield from stack.read_chart(node["servingEngineSpec"], source, context)
+        return
+    if _runs_vllm(node):
+        yield from _chart_engine(node, replace(source, path=node.path), context)
+        return
+    for _, child in node.fields() if node.mapping else ((str(index), item) for index, item in enumerate(node.items())):
+        if isinstance(child.value, dict | list):
+            yield from _any_chart(child, source, context, depth + 1)
+
+
+def _runs_vllm(node: Node) -> bool:
+    image = node["image"]
+    if not image or node["containers"].is_list:
+        return False
+    text = image_of(node).string()
+    return read_image(Fact(), text).engine == "vllm" and ("/" in text or "vllm" in text)
+
+
+def _chart_engine(node: Node, source: Origin, context: Context) -> Result:
+    args = next((node[key] for key in _ARGS if node[key].is_list or node[key].string()), Node(None, f"{node.path}.args"))
+    env = next((node[key] for key in _ENV if node[key]), Node(None))
+    probes = {key: node[key] if node[key]["httpGet"] or node[key]["periodSeconds"] else Node(None) for key in _PROBES}
+    command = node["command"] if node["command"] else node["image"]["command"]
+    fields = {"image": image_of(node), "args": listed(args), "env": env, "command": listed(command), **probes}
+    container = Overlay(node.value, node.path, {**fields, "name": Node("engine", node.path), "volumeMounts": Node(None)})
+    limits = node["resources"]["limits"].mapping
+    # Probes written out whole are passed on as they are; without a startupProbe the liveness probe is the one that kills.
+    stated = probes["startupProbe"] or (probes["livenessProbe"]["httpGet"] and not node["startupProbe"])
+    adds = ADDS - ({"gpus"} if any("gpu" in (scalar_text(key) or "") for key in limits) else set()) - ({"probes"} if stated else set())
+    for item in pod_of(node, container, source, context, adds):
+        if isinstance(item, Workload):
+            model = next((node[key].text() for key in _MODELS if node[key] and not node[key].mapping), item.engine.model)
+            engine = replace(item.engine, complete=False, model=item.engine.model if item.engine.model.known else model)
+            count = node.first("replicaCount", "replicas").integer()
+            yield replace(item, engine=sized(engine), replicas=count)

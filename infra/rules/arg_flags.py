@@ -1,0 +1,266 @@
+"""Engine arguments against the engine's version: flags, values and variables that it lacks."""
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from interlock.infra.catalog.vllm_flags import env_status, flag_facts, flag_status
+from interlock.infra.catalog.vllm_tables import Standing, Status, table
+from interlock.infra.facts import Bundle, Flag, Workload
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.gpu_devices import official
+from interlock.infra.rules.reading.units import engine_containers
+from interlock.infra.rules.rule import Hit, Rule, Settings
+
+_GONE = (Standing.RENAMED, Standing.REMOVED, Standing.NOT_YET, Standing.UNKNOWN)
+_INTEGER = re.compile(r"^[+-]?\d+$")
+
+
+def _version(workload: Workload) -> str | None:
+    version = workload.engine.version
+    return str(version.value) if version.known else None
+
+
+def _like(name: str, names: Iterable[str]) -> str:
+    close = get_close_matches(name, list(names), 1, 0.8)
+    return close[0] if close else ""
+
+
+def _why(status: Status, version: str | None) -> str:
+    at = f"vLLM {version}" if version else "today's vLLM" if status.since else "no vLLM version that was read"
+    span = f" (it was there from {status.since} to {status.until})" if status.since and status.until else ""
+    if status.standing is Standing.NOT_YET:
+        return f"vLLM {version} does not have it yet (it comes with {status.since})"
+    return f"{at} {'has it no more' if status.since else 'has no such flag' if version else 'has it'}{span}"
+
+
+def unknown_flags(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-001: every flag exists in the engine's version."""
+    version = _version(workload)
+    for flag in _unique(workload):
+        option = f"--{flag.name}"
+        status = flag_status(option, version)
+        newest = status if status.standing in _GONE else _in_newest(option, status, version)
+        if newest is None or (version and status.standing is Standing.UNSURE):
+            continue
+        never = newest.standing is Standing.UNKNOWN or (newest.standing is Standing.RENAMED and not newest.since)
+        certain = official(workload) and workload.origin.form != "ray-serve" and (version is not None or never)
+        instead = newest.to or (_like(option, table("flags").spans) if never else "")
+        remedy = f"write {instead}" if instead else f"take {option} away"
+        note = f" ({newest.note})" if newest.note else ""
+        text = f"{_why(newest, version)}{note}; the parser stops on it before anything is loaded"
+        yield Hit(flag.path, text, remedy, flag.raw or option, severity=Severity.ERROR if certain else Severity.WARNING)
+
+
+def _unique(workload: Workload) -> Iterable[Flag]:
+    return {flag.name: flag for flag in workload.engine.flags}.values()
+
+
+def _in_newest(option: str, status: Status, version: str | None) -> Status | None:
+    """For an engine whose version is not stated: the standing in the newest version, when it is gone there."""
+    if version is not None or status.standing is not Standing.UNSURE:
+        return None
+    newest = flag_status(option, table("flags").versions[-1])
+    return newest if newest.standing in _GONE else None
+
+
+def deprecated_flags(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-002: no flag that the engine announces as going away."""
+    version = _version(workload)
+    for flag in _unique(workload):
+        status = flag_status(f"--{flag.name}", version)
+        if status.exists and status.deprecated:
+            replacement = table("flags").replacements.get(f"--{flag.name}")
+            remedy = f"write {replacement.to}" if replacement and replacement.to else f"take --{flag.name} away, or read the release notes"
+            text = f"--{flag.name} is marked deprecated in vLLM {version or 'of today'} and will be refused later"
+            yield Hit(flag.path, text, remedy, flag.raw)
+
+
+def values(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-003: a flag's value is one that its parser takes."""
+    version = _version(workload)
+    level = Severity.ERROR if official(workload) and version else Severity.WARNING
+    for flag in _unique(workload):
+        facts = flag_facts(f"--{flag.name}", version)
+        if not facts or not flag.value.known or not flag_status(f"--{flag.name}", version).exists:
+            continue
+        value, choices = flag.value.get(), facts.get("choices")
+        if facts.get("kind") == "value" and choices and flag.name in _CLOSED and value not in [str(choice) for choice in choices]:
+            some = ", ".join(str(choice) for choice in choices[:12])
+            like = _like(value, [str(choice) for choice in choices])
+            text = f"--{flag.name} {value}: vLLM {version or ''} takes only {some}".replace("  ", " ")
+            yield Hit(flag.path, text, f"write {like or choices[0]}", value, severity=level)
+        elif facts.get("kind") == "value" and facts.get("type") == "int" and not _INTEGER.match(value) and flag.name not in _HUMAN:
+            yield Hit(flag.path, f"--{flag.name} {value!r} is no whole number", "write a whole number", value, severity=level)
+
+
+_CLOSED = ("dtype", "kv-cache-dtype", "scheduling-policy", "device", "runner", "task", "data-parallel-backend", "uvicorn-log-level")
+"""Flags whose values are listed in the code; parsers, back ends and load formats can be added by plug-ins."""
+_HUMAN = (
+    "max-model-len",
+    "max-num-batched-tokens",
+    "kv-cache-memory-bytes",
+    "max-num-queued-tokens",
+    "max-num-seqs",
+    "long-prefill-token-threshold",
+)
+
+
+def duplicates(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-004: a flag is given once."""
+    for problem in workload.engine.problems:
+        if problem.kind == "dup-flag":
+            yield Hit(problem.path, problem.text, "keep the one that is meant", problem.text.split(" ")[0])
+
+
+def broken(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-005: the parser can take the argument text."""
+    for problem in workload.engine.problems:
+        if problem.kind == "broken-arg":
+            yield Hit(problem.path, problem.text, "write --flag=value, or flag and value as two list items")
+
+
+def entrypoint_replaced(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-006: flags stand in args, not in command."""
+    for problem in workload.engine.problems:
+        if problem.kind == "entrypoint-replaced":
+            yield Hit(problem.path, problem.text, 'move the flags to args, or start command with ["vllm", "serve"]')
+
+
+def environment(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-007: variables with the engine's prefix are ones that it reads."""
+    version = _version(workload)
+    if workload.engine.entrypoint in ("script", "image") and not workload.engine.complete:
+        return  # A start script of the image may read any variable.
+    for _, container in engine_containers(workload):
+        line = " ".join(word for fact in (container.command, container.args) if fact.known for word in fact.get())
+        for name, fact in container.env.items():
+            if re.search(rf"\$[({{]?{re.escape(name)}\b", line):
+                continue
+            if name in _TOKEN_NAMES and not any(right in container.env for right in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")):
+                text = f"nothing in the engine reads {name}; the Hugging Face client reads HF_TOKEN"
+                yield Hit(fact.path, text, "rename it to HF_TOKEN", name)
+            if not name.startswith("VLLM_") or name.startswith(_NOT_ENGINE):
+                continue
+            status = env_status(name, version)
+            if version is None and status.standing is Standing.UNSURE:
+                status = env_status(name, table("env").versions[-1])
+            if status.standing in _GONE:
+                yield _variable(name, fact.path, status, version)
+
+
+_TOKEN_NAMES = (
+    "HF_HUB_TOKEN",
+    "HUGGINGFACE_TOKEN",
+    "HUGGINGFACE_HUB_TOKEN",
+    "HUGGING_FACE_TOKEN",
+    "HUGGINGFACEHUB_API_TOKEN",
+    "HF_API_TOKEN",
+)
+_NOT_ENGINE = (
+    "VLLM_OMNI_",
+    "VLLM_ASCEND_",
+    "VLLM_GAUDI_",
+    "VLLM_HPU_",
+    "VLLM_SPYRE_",
+    "VLLM_NEURON_",
+    "VLLM_SKIP_WARMUP",
+    "VLLM_PROMPT_",
+    "VLLM_DECODE_",
+)
+
+
+def _variable(name: str, path: str, status: Status, version: str | None) -> Hit:
+    like = status.to or _like(name, table("env").spans)
+    if status.standing is Standing.UNKNOWN and not status.to:
+        text = f"vLLM reads no variable {name}, so this does nothing"
+    elif status.standing is Standing.NOT_YET:
+        text = f"vLLM {version} does not read {name} yet (it comes with {status.since})"
+    else:
+        text = f"vLLM {version or 'of today'} does not read {name}" + (
+            f" (read from {status.since} to {status.until})" if status.since else ""
+        )
+    note = f": {status.note}" if status.note else ""
+    return Hit(path, text + note, f"use {like}" if like else "take it away", name)
+
+
+_SOURCE = "vllm/engine/arg_utils.py and vllm/entrypoints/openai/cli_args.py of the wheels 0.5.5 to 0.33.0"
+_CLI = ("https://docs.vllm.ai/en/latest/cli/serve/",)
+
+RULES = (
+    Rule(
+        code="ARG-001",
+        severity=Severity.ERROR,
+        demand="Every flag exists in the engine's version.",
+        reason="vLLM's parser refuses an unknown flag and exits with 2: the pod restarts for ever.",
+        source=_SOURCE,
+        remedy="Use the replacement, or pin the version that has the flag.",
+        fault="unknown-flag",
+        links=_CLI,
+        workload=unknown_flags,
+    ),
+    Rule(
+        code="ARG-002",
+        severity=Severity.WARNING,
+        demand="No flag is deprecated in the engine's version.",
+        reason="The next upgrade turns it into an unknown flag, which stops the engine.",
+        source=_SOURCE,
+        remedy="Use the replacement now.",
+        links=_CLI,
+        workload=deprecated_flags,
+    ),
+    Rule(
+        code="ARG-003",
+        severity=Severity.ERROR,
+        demand="A flag's value is one that the engine's parser takes.",
+        reason="The parser refuses the value and exits with 2.",
+        source=_SOURCE,
+        remedy="Choose one of the listed values.",
+        fault="broken-arg",
+        links=_CLI,
+        workload=values,
+    ),
+    Rule(
+        code="ARG-004",
+        severity=Severity.WARNING,
+        demand="A flag is given once.",
+        reason="The last one counts, so the reader of the first is misled.",
+        source="Python documentation, argparse: a stored value is overwritten",
+        remedy="Keep one of them.",
+        fault="dup-flag",
+        workload=duplicates,
+    ),
+    Rule(
+        code="ARG-005",
+        severity=Severity.ERROR,
+        demand="The argument text can be parsed.",
+        reason="The parser sees words that are no flags and exits with 2.",
+        source="vllm/utils/argparse_utils.py; Kubernetes passes each list item as one word",
+        remedy="Write --flag=value, or flag and value as two list items.",
+        fault="broken-arg",
+        links=("https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/",),
+        workload=broken,
+    ),
+    Rule(
+        code="ARG-006",
+        severity=Severity.ERROR,
+        demand="Flags stand in args, or command starts the engine itself.",
+        reason="command replaces the image's entrypoint: the container runtime tries to run the first flag as a program.",
+        source="Kubernetes documentation, 'Define a Command and Arguments for a Container'",
+        remedy="Move the flags to args.",
+        fault="entrypoint-replaced",
+        links=("https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/",),
+        workload=entrypoint_replaced,
+    ),
+    Rule(
+        code="ARG-007",
+        severity=Severity.WARNING,
+        demand="Variables with the engine's prefix are ones that its version reads.",
+        reason="An unread variable does nothing, for example VLLM_TENSOR_PARALLEL_SIZE: the engine then runs with its default.",
+        source="vllm/envs.py of the wheels 0.5.5 to 0.33.0; huggingface_hub environment variables",
+        remedy="Use the flag or the variable that is read.",
+        fault="misspelled-env",
+        links=("https://docs.vllm.ai/en/latest/configuration/env_vars/",),
+        workload=environment,
+    ),
+)

@@ -1,0 +1,264 @@
+"""How the engine is started: a model, a way that stays, and options that agree with each other."""
+
+import json
+from collections.abc import Iterable
+
+from interlock.infra.facts import Bundle, Fact, Workload
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading import quantization
+from interlock.infra.rules.reading.planner import facts_of
+from interlock.infra.rules.reading.units import older, size_of, switched_on, where
+from interlock.infra.rules.rule import Hit, Rule, Settings
+
+_PLAIN = ("serve", "module", "image")
+
+
+def a_model(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-008: the engine is told which model to serve."""
+    engine = workload.engine
+    elsewhere = not engine.flag("config").absent or any("MODEL" in name for name in engine.env)
+    if engine.model.absent and engine.complete and engine.entrypoint in _PLAIN and not elsewhere and workload.pods:
+        text = "no model is named, so the engine serves its built-in example model (or stops)"
+        yield Hit(where(workload, "args"), text, 'name it: ["vllm", "serve", "<model>"] or --model <model>')
+
+
+def entrypoint(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-009: the engine is started by ``vllm serve``."""
+    if workload.engine.entrypoint == "module":
+        text = "python -m vllm.entrypoints... is deprecated"
+        yield Hit(where(workload, "args"), text, "start vllm serve <model>", "python -m vllm.entrypoints")
+
+
+def tool_parser(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-010: automatic tool choice has its parser."""
+    flag = workload.engine.flag("enable-auto-tool-choice")
+    if switched_on(flag) and workload.engine.flag("tool-call-parser").absent:
+        text = "--enable-auto-tool-choice without --tool-call-parser: vLLM refuses to start"
+        yield Hit(where(workload, "args", flag), text, "add --tool-call-parser (hermes for Qwen, llama3_json for Llama 3)")
+
+
+def lora_rank(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-011: adapters fit the rank that the engine keeps room for."""
+    flag = workload.engine.flag("max-lora-rank")
+    most = flag.map(int).default(16)
+    rank = workload.engine.lora_rank
+    if rank.known and most.known and rank.get() > most.get():
+        text = f"an adapter has rank {rank.get()}, but max-lora-rank is {most.get()}"
+        yield Hit(where(workload, "args", flag), text, f"set --max-lora-rank {rank.get()}", str(most.get()))
+    allowed = [int(text) for text in str(settings["allowed"]).split()]
+    if flag.known and most.known and most.get() not in allowed:
+        higher = [size for size in allowed if size > most.get()]
+        text = f"--max-lora-rank {most.get()} is none of the sizes that vLLM takes ({', '.join(map(str, allowed))})"
+        yield Hit(where(workload, "args", flag), text, f"set {higher[0] if higher else allowed[-1]}", str(most.get()))
+
+
+def hot_loading(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-013: adapters can be loaded at run time."""
+    wanted = workload.engine.env.get("VLLM_ALLOW_RUNTIME_LORA_UPDATING", Fact())
+    if not switched_on(wanted):
+        return
+    lora = workload.engine.flag("enable-lora")
+    if lora.absent:
+        text = "VLLM_ALLOW_RUNTIME_LORA_UPDATING without --enable-lora: the load call is refused"
+        yield Hit(wanted.path, text, "add --enable-lora", severity=Severity.WARNING)
+    count = workload.engine.flag("api-server-count").map(int)
+    ranks = size_of(workload, workload.engine.data_parallel)
+    servers = count.get() if count.known else ranks.value if count.absent and ranks.known else 1
+    if servers and servers > 1 and not older(workload, "0.10.0"):
+        text = f"{servers} API server processes: an adapter is loaded into one of them only, and vLLM refuses it"
+        yield Hit(where(workload, "args", count), text, "set --api-server-count 1, or load adapters with --lora-modules", str(servers))
+
+
+def draft(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-014: a draft model speaks the target's vocabulary."""
+    found, own = facts_of(workload), workload.engine.draft_vocabulary
+    flag = workload.engine.flag("speculative-config")
+    target = workload.engine.vocabulary.value or (found.vocab_size if found else 0)
+    if target and own.known and own.get() != target:
+        text = f"the draft model's vocabulary has {own.get()} tokens, the target's {target}"
+        yield Hit(own.path or where(workload, "args", flag), text, "choose a draft of the same family and vocabulary size", str(own.get()))
+    if flag.known and flag.get().lstrip().startswith("{"):
+        try:
+            json.loads(flag.get())
+        except ValueError as error:
+            text = f"--speculative-config is no valid JSON ({str(error)[:80]})"
+            yield Hit(where(workload, "args", flag), text, "repair the JSON (double quotes, no trailing comma)")
+
+
+def batch(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-015: a step has room for the sequences that may run in it."""
+    engine = workload.engine
+    flag = engine.flag("max-num-batched-tokens")
+    tokens, seqs, longest = (engine.flag(name).map(int) for name in ("max-num-batched-tokens", "max-num-seqs", "max-model-len"))
+    path = where(workload, "args", flag)
+    if tokens.known and seqs.known and tokens.get() < seqs.get():
+        text = f"--max-num-batched-tokens {tokens.get()} is below --max-num-seqs {seqs.get()}: vLLM refuses to start"
+        yield Hit(path, text, f"set --max-num-batched-tokens to at least {seqs.get()}", str(tokens.get()))
+    unchunked = engine.flag("enable-chunked-prefill").value == "false"
+    if unchunked and tokens.known and longest.known and tokens.get() < longest.get():
+        text = f"without chunked prefill a step must hold a whole prompt: {tokens.get()} tokens are below --max-model-len {longest.get()}"
+        yield Hit(path, text, "drop --no-enable-chunked-prefill, or raise --max-num-batched-tokens", str(tokens.get()))
+
+
+def experts(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-016: expert parallel is for models with experts."""
+    flag, found = workload.engine.flag("enable-expert-parallel"), facts_of(workload)
+    if switched_on(flag) and found and found.complete and not found.experts:
+        text = f"--enable-expert-parallel for {found.name or 'this model'}, which has no experts: vLLM refuses to start"
+        yield Hit(where(workload, "args", flag), text, "take --enable-expert-parallel away")
+
+
+_ADVICE = (
+    ("enforce-eager", "true", "runs without CUDA graphs: decoding is slower; a way out at the edge of memory only", "take it away"),
+    ("block-size", None, "bigger blocks add no KV memory; the back end chooses a size that its kernels take", "take it away"),
+    ("cpu-offload-gb", None, "moves weights to host memory and fetches them in every step; it is no swap for prompts", "use more GPUs"),
+    ("preemption-mode", None, "does nothing in today's engine, which recomputes", "take it away"),
+)
+
+
+def advice(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-017: options that seldom do what they are set for."""
+    for name, value, text, remedy in _ADVICE:
+        flag = workload.engine.flag(name)
+        if flag.known and (value is None or flag.value == value) and flag.value not in ("0", "false"):
+            yield Hit(where(workload, "args", flag), f"--{name} {text}", remedy, str(flag.value))
+
+
+_NEEDS = (
+    ("max-lora-rank", "enable-lora"),
+    ("max-loras", "enable-lora"),
+    ("max-cpu-loras", "enable-lora"),
+    ("lora-modules", "enable-lora"),
+    ("tool-call-parser", "enable-auto-tool-choice"),
+    ("num-speculative-tokens", "speculative-model"),
+)
+
+
+def dead(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ARG-018: an option has the switch that makes it count."""
+    for name, needed in _NEEDS:
+        flag = workload.engine.flag(name)
+        if flag.known and workload.engine.flag(needed).absent:
+            text = f"--{name} has no effect without --{needed}"
+            yield Hit(where(workload, "args", flag), text, f"add --{needed}, or take --{name} away", str(flag.value)[:80])
+
+
+_SERVE = ("https://docs.vllm.ai/en/latest/cli/serve/",)
+_LORA = ("https://docs.vllm.ai/en/latest/features/lora/",)
+
+RULES = (
+    Rule(
+        code="ARG-008",
+        severity=Severity.ERROR,
+        demand="The engine is told which model to serve.",
+        reason="It serves a small built-in example model, or stops.",
+        source="vllm/config/model.py (default model); vllm/entrypoints/cli/serve.py",
+        remedy="Name the model.",
+        fault="no-model-arg",
+        links=_SERVE,
+        workload=a_model,
+    ),
+    Rule(
+        code="ARG-009",
+        severity=Severity.WARNING,
+        demand="The engine is started by vllm serve.",
+        reason="The module is deprecated and will go.",
+        source="vllm/entrypoints/openai/api_server.py",
+        remedy="Start vllm serve.",
+        fault="deprecated-entrypoint",
+        links=_SERVE,
+        workload=entrypoint,
+    ),
+    Rule(
+        code="ARG-010",
+        severity=Severity.ERROR,
+        demand="Automatic tool choice has its parser.",
+        reason="vLLM checks it before anything is loaded and raises.",
+        source="vllm/entrypoints/openai/cli_args.py validate_parsed_serve_args",
+        remedy="Name the parser of the model's family.",
+        links=("https://docs.vllm.ai/en/latest/features/tool_calling/",),
+        workload=tool_parser,
+    ),
+    Rule(
+        code="ARG-011",
+        severity=Severity.ERROR,
+        demand="Adapters fit the rank that the engine keeps room for.",
+        reason="The adapter is refused when it is loaded.",
+        source="vllm/lora/worker_manager.py; vllm-project/vllm#2847",
+        remedy="Raise --max-lora-rank.",
+        links=_LORA,
+        workload=lora_rank,
+        settings={"allowed": "1 8 16 32 64 128 256 320 512"},
+    ),
+    Rule(
+        code="ARG-012",
+        severity=Severity.ERROR,
+        demand="The quantization flag names the format that the checkpoint is stored in.",
+        reason="vLLM compares both at start and raises; AWQ and GPTQ flags read stored weights and quantize nothing.",
+        source="vllm/config/model.py _verify_quantization",
+        remedy="Take the flag away: the checkpoint says it itself.",
+        fault="quantization-mismatch",
+        links=("https://docs.vllm.ai/en/latest/features/quantization/",),
+        workload=quantization.agree,
+    ),
+    Rule(
+        code="ARG-013",
+        severity=Severity.ERROR,
+        demand="Adapters can be loaded at run time where that is switched on.",
+        reason="The call reaches one API server process; vLLM refuses it with several (the default with data parallel).",
+        source="vllm/entrypoints/serve/lora/api_router.py; vllm/envs.py VLLM_ALLOW_RUNTIME_LORA_UPDATING",
+        remedy="Use one API server process.",
+        links=_LORA,
+        workload=hot_loading,
+    ),
+    Rule(
+        code="ARG-014",
+        severity=Severity.ERROR,
+        demand="Speculative decoding has a draft that speaks the target's vocabulary.",
+        reason="Tokens are compared by number; vLLM asserts equal vocabulary sizes.",
+        source="vllm/config/speculative.py; vllm-project/vllm#5203",
+        remedy="Choose a draft of the same family.",
+        links=("https://docs.vllm.ai/en/latest/features/spec_decode/",),
+        workload=draft,
+    ),
+    Rule(
+        code="ARG-015",
+        severity=Severity.ERROR,
+        demand="A step has room for the sequences that may run in it.",
+        reason="vLLM checks it at start and raises.",
+        source="vllm/config/scheduler.py",
+        remedy="Raise --max-num-batched-tokens.",
+        links=_SERVE,
+        workload=batch,
+    ),
+    Rule(
+        code="ARG-016",
+        severity=Severity.ERROR,
+        demand="Expert parallel is used for models with experts.",
+        reason="vLLM checks the number of experts at start and raises.",
+        source="vllm/config/model.py _verify_with_expert_parallelism",
+        remedy="Take the flag away.",
+        workload=experts,
+    ),
+    Rule(
+        code="ARG-018",
+        severity=Severity.WARNING,
+        demand="An option has the switch that makes it count.",
+        reason="Somebody relies on something that is not on.",
+        source="vllm/engine/arg_utils.py create_engine_config; vllm/entrypoints/openai/cli_args.py",
+        remedy="Add the switch, or take the option away.",
+        fault="dead-value",
+        links=_SERVE,
+        workload=dead,
+    ),
+    Rule(
+        code="ARG-017",
+        severity=Severity.INFO,
+        demand="Options are set for what they really do.",
+        reason="Widely read advice about them is out of date or was never right.",
+        source="vllm/config/cache.py, vllm/config/scheduler.py, vllm/config/compilation.py of 0.33",
+        remedy="Leave them to the engine.",
+        links=("https://docs.vllm.ai/en/latest/configuration/optimization/",),
+        workload=advice,
+    ),
+)

@@ -1,0 +1,262 @@
+"""GPU counts: what a replica's engine uses and what its pods ask for."""
+
+from collections.abc import Iterable
+from functools import partial
+
+from interlock.infra.facts import Bundle, Fact, Workload, known
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading.planner import facts_of
+from interlock.infra.rules.reading.units import (
+    COUNTED_VENDORS,
+    accelerators,
+    number,
+    pod_count,
+    pods_text,
+    replica_units,
+    shared_cards,
+    size_of,
+    version_of,
+    where,
+)
+from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.sizing.refusals.parallel import tp_problem
+
+_SPREAD_FLAGS = (
+    "data-parallel-rank",
+    "data-parallel-start-rank",
+    "data-parallel-external-lb",
+    "data-parallel-hybrid-lb",
+    "headless",
+    "nnodes",
+)
+
+
+def _sizes(workload: Workload) -> list[tuple[str, Fact[int]]]:
+    engine = workload.engine
+    return [
+        ("TP", size_of(workload, engine.tensor_parallel)),
+        ("PP", size_of(workload, engine.pipeline_parallel)),
+        ("PCP", engine.prefill_context_parallel.default(1)),
+        ("DP", size_of(workload, engine.data_parallel)),
+    ]
+
+
+def _product(sizes: list[tuple[str, Fact[int]]]) -> tuple[int, str]:
+    world = 1
+    for _, size in sizes:
+        world *= size.get()
+    shown = [f"{name} {size.get()}" for name, size in sizes if name in ("TP", "PP") or size.get() != 1]
+    return world, " x ".join(shown)
+
+
+def gpus_of_a_replica(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """GPU-001: the engine's world size against the units of its pods."""
+    units = replica_units(workload)
+    if units.absent or "gpus" in workload.operator_adds:
+        return
+    if workload.vendor.known and workload.vendor.get() not in COUNTED_VENDORS:
+        return
+    sizes = _sizes(workload)
+    open_sizes = [name for name, size in sizes if not size.known]
+    path = where(workload, "gpus", units)
+    if not units.known or open_sizes:
+        open_facts = [size.why for _, size in sizes if size.unknown] + ([units.why] if not units.known else [])
+        stated_unknown = not units.known or any(workload.engine.flag(flag).unknown for flag in _SIZE_FLAGS)
+        if stated_unknown:
+            what = "the GPU count" if not units.known else " and ".join(open_sizes)
+            why = next((text for text in open_facts if text), "not readable here")
+            summary = f"{what} cannot be read ({why}), so GPUs and parallel sizes were not compared"
+            yield Hit(path, summary, "state the numbers where a reader sees them", severity=Severity.INFO, detail="Undecided, not wrong.")
+        return
+    yield from _compare(workload, bundle, sizes, units)
+
+
+_MOST_RANKS = 1024
+_SIZE_FLAGS = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
+
+
+def _compare(workload: Workload, bundle: Bundle, sizes: list[tuple[str, Fact[int]]], units: Fact[int]) -> Iterable[Hit]:
+    world, product = _product(sizes)
+    asked, path = units.get(), where(workload, "gpus", units)
+    if world == asked or world < 1 or asked < 1:
+        return
+    shares = shared_cards(workload, bundle)
+    spelled = pods_text(workload) if len(workload.pods) > 1 else ""
+    sums = f"{product} = {world} GPUs, but the replica asks for {asked}" + (f" ({spelled})" if spelled else "")
+    if shares:
+        text = f"{sums}; the units are {shares} shares of cards, so the count says little"
+        yield Hit(path, text, "ask for exactly 1 share and keep TP 1", str(asked), severity=Severity.INFO, fault="tp-count-timesliced")
+        return
+    if _spread(workload):
+        local = _local_world(workload, sizes)
+        if local is None or local <= asked:
+            return
+        world, sums = local, f"the ranks of this pod need {local} GPUs, but it asks for {asked}"
+    if world > asked:
+        remedy = f"ask for {world} GPUs per replica, or lower the parallel sizes to {asked}"
+        yield Hit(path, sums, remedy, str(asked), fault="tp-mismatch")
+    elif not _on_ray(workload):
+        remedy = f"ask for {world}, or raise the tensor parallel size to {asked}"
+        level = Severity.ERROR if workload.origin.ours else Severity.WARNING
+        text = f"{sums}: {asked - world} stay idle"
+        yield Hit(path, text, remedy, str(asked), severity=level, fault="gpu-wasted", detail="Idle GPUs are paid for and denied to others.")
+
+
+def _on_ray(workload: Workload) -> bool:
+    """A Ray cluster may carry several engines, so its GPUs may exceed one engine's."""
+    return workload.ray is not None
+
+
+def _spread(workload: Workload) -> bool:
+    """Ranks of this engine run in other objects: the command line names only a part, or joins a Ray cluster elsewhere."""
+    if len(workload.pods) > 1:
+        return False
+    engine = workload.engine
+    parts = any(not engine.flag(name).absent for name in _SPREAD_FLAGS) or engine.data_parallel_local.known
+    joins = "RAY_ADDRESS" in engine.env or any(problem.kind == "ray-start" for problem in engine.problems)
+    backend = engine.flag("distributed-executor-backend")
+    return parts or joins or (backend.known and backend.get() == "ray") or pod_count(workload.pods[0]).value != 1
+
+
+def _local_world(workload: Workload, sizes: list[tuple[str, Fact[int]]]) -> int | None:
+    """GPUs of one pod's own ranks where ``--data-parallel-size-local`` says it; None when it cannot be told."""
+    local = workload.engine.data_parallel_local
+    nodes = workload.engine.flag("nnodes")
+    if not local.known or not nodes.absent:
+        return None
+    by_name = {name: size.get() for name, size in sizes}
+    return local.get() * by_name["TP"] * by_name["PP"] * by_name["PCP"]
+
+
+def whole_numbers(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """GPU-005: accelerator quantities are whole numbers."""
+    for pod in workload.pods:
+        for container in pod.containers:
+            for units in accelerators(container):
+                if units.count.known and units.count.get() != int(units.count.get()):
+                    text = f"{units.resource}: {units.count.get():g} is no whole number; the API server refuses that"
+                    remedy = "ask for 1 and share the card with time-slicing, MPS or a MIG slice"
+                    yield Hit(units.count.path or container.path, text, remedy, f"{units.count.get():g}")
+
+
+def requests_equal_limits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """GPU-006: an extended resource's request equals its limit; a limit alone is fine."""
+    for pod in workload.pods:
+        for container in pod.containers:
+            for units in accelerators(container):
+                request, limit = container.requests.get(units.resource, Fact()), container.limits.get(units.resource, Fact())
+                if limit.absent and request.known:
+                    text = f"{units.resource} is requested ({request.get()}) without a limit, which the API server refuses"
+                    yield Hit(request.path, text, f"set limits.{units.resource} to {request.get()}", request.get())
+                elif request.known and limit.known and request.map(number).value != limit.map(number).value:
+                    text = f"{units.resource}: request {request.get()} differs from limit {limit.get()}; the API server refuses that"
+                    yield Hit(request.path, text, f"set both to {limit.get()}, or drop the request", request.get())
+
+
+def heads_divide(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """GPU-002: TP divides the attention heads; KV heads divide or are replicated evenly."""
+    engine, size = workload.engine, workload.engine.tensor_parallel
+    found = facts_of(workload)
+    if not size.known or size.get() < 1 or not (engine.attention_heads.known or (found and found.attention_heads)):
+        return
+    tp, heads = size.get(), engine.attention_heads.get() if engine.attention_heads.known else found.attention_heads if found else 0
+    kv = engine.kv_heads if engine.kv_heads.known or found is None or not found.kv_heads else known(found.kv_heads)
+    ways = [n for n in range(1, min(tp, heads) + 1) if _splits(heads, kv, n)]
+    remedy = f"use TP {ways[-1]}" if ways else "use TP 1"
+    remedy += f" (possible up to {tp}: {', '.join(map(str, ways))}); the rest of the GPUs can carry pipeline parallel or replicas"
+    path = where(workload, "tensor_parallel", size)
+    if heads % tp:
+        text = f"{heads} attention heads / TP {tp} = {heads / tp:.2f}: not whole, so vLLM refuses to start"
+        yield Hit(path, text, remedy, str(tp))
+    elif not _splits(heads, kv, tp):
+        text = f"{kv.get()} KV heads neither divide by TP {tp} nor replicate evenly over it"
+        yield Hit(path, text, remedy, str(tp))
+
+
+def widths_align(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """GPU-023: TP cuts vocabulary, MLP and expert widths into whole parts and whole quantization groups.
+
+    Publishers pad the widths of quantized variants, so groups are only judged by a config that declares its quantization.
+    """
+    size, found = workload.engine.tensor_parallel, facts_of(workload)
+    if not size.known or not 2 <= size.get() <= _MOST_RANKS or found is None or workload.vendor.value not in (None, "nvidia", "amd"):
+        return
+    version = version_of(workload.engine.version)
+    # Whole experts per rank are not cut; where the switch cannot be read nothing is said about their width.
+    whole_experts = not (
+        workload.engine.flag("enable-expert-parallel").absent or workload.engine.flag("enable-expert-parallel").value == "false"
+    )
+    asks = partial(tp_problem, found, expert_parallel=whole_experts)
+    problem = asks(size.get(), version or (0, 33, 0))
+    older = None if problem or version else asks(size.get(), (0, 0, 0))
+    told = problem or older
+    guessed = workload.engine.config is None and found.quantization is not None and "quantization_config" not in found.config
+    if told is None or " heads " in told or ("share a scale" in told and guessed):
+        return
+    ways = [tp for tp in range(1, size.get() + 1) if asks(tp, version or (0, 0, 0)) is None]
+    note = "" if problem else " (refused before 0.33; the version is not stated)"
+    level = Severity.ERROR if problem else Severity.WARNING
+    remedy = f"use TP {ways[-1]} (possible up to {size.get()}: {', '.join(map(str, ways))})"
+    yield Hit(where(workload, "tensor_parallel", size), f"{told}{note}", remedy, str(size.get()), severity=level)
+
+
+def _splits(heads: int, kv_heads: Fact[int], tp: int) -> bool:
+    if heads % tp:
+        return False
+    kv = kv_heads.get() if kv_heads.known else heads
+    return kv > 0 and (kv % tp == 0 if kv >= tp else tp % kv == 0)
+
+
+RULES = (
+    Rule(
+        code="GPU-001",
+        severity=Severity.ERROR,
+        demand="The GPUs of a replica's pods equal TP x PP x PCP x DP.",
+        reason="With too few, vLLM stops at start-up because the world size exceeds the visible GPUs; with too many, the rest idles.",
+        source="vllm/config/parallel.py (world_size), vllm/v1/executor; GitM-Labs/runtime#76",
+        remedy="Make the GPU request and the parallel sizes the same number.",
+        fault="tp-mismatch",
+        links=("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",),
+        workload=gpus_of_a_replica,
+    ),
+    Rule(
+        code="GPU-002",
+        severity=Severity.ERROR,
+        demand="The tensor parallel size divides the attention heads, and the KV heads divide by it or replicate evenly.",
+        reason="vLLM checks this at start-up and raises; a power of two is only advice, the heads decide.",
+        source="vllm/config/model.py verify_with_parallel_config; vllm/model_executor/layers/linear.py QKVParallelLinear",
+        remedy="Choose a divisor of the heads; use pipeline parallel or more replicas for the other GPUs.",
+        links=("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",),
+        workload=heads_divide,
+    ),
+    Rule(
+        code="GPU-023",
+        severity=Severity.ERROR,
+        demand="TP cuts the model's widths into whole parts and whole quantization blocks.",
+        reason="Every rank aborts while it creates its weights.",
+        source="vllm/model_executor/layers/linear.py, quantization/utils; vllm-project/vllm#48173, #54178",
+        remedy="Choose a smaller TP; use pipeline parallel or replicas for the other GPUs.",
+        links=("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",),
+        workload=widths_align,
+    ),
+    Rule(
+        code="GPU-005",
+        severity=Severity.ERROR,
+        demand="GPU quantities are whole numbers.",
+        reason="Extended resources cannot be divided; some charts drop the value silently, and then every pod lands on card 0.",
+        source="Kubernetes documentation, 'Extended resources'; vllm-project/production-stack#649, #1047",
+        remedy="Ask for 1; share cards with time-slicing, MPS or MIG.",
+        links=("https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#extended-resources",),
+        workload=whole_numbers,
+    ),
+    Rule(
+        code="GPU-006",
+        severity=Severity.ERROR,
+        demand="GPU requests equal GPU limits; a limit alone is enough.",
+        reason="The API server refuses extended resources whose request and limit differ, or that have a request without a limit.",
+        source="Kubernetes documentation, 'Schedule GPUs'",
+        remedy="State the limit only, or both with the same number.",
+        links=("https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/",),
+        workload=requests_equal_limits,
+    ),
+)

@@ -1,0 +1,138 @@
+"""What a card can do: number formats by compute capability, slices, links between cards."""
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from interlock.infra.facts import Bundle, Fact, Workload
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading.planner import capability, card, facts_of
+from interlock.infra.rules.reading.quantization import method_of
+from interlock.infra.rules.reading.units import counted, engine_containers, older, pod_count, pod_units, version_of, where
+from interlock.infra.rules.rule import Hit, Settings
+
+
+@lru_cache(maxsize=1)
+def _needs() -> tuple[Mapping[str, Any], ...]:
+    text = (files("interlock.infra.catalog") / "quantization_needs.json").read_text(encoding="utf-8")
+    return tuple(json.loads(text)["rows"])
+
+
+def least_capability(method: str, version: tuple[int, int, int] | None) -> tuple[float | None, float | None, float | None]:
+    """(least, strictest, native) compute capability of a method: in this version (the newest when None), in any version, in hardware."""
+    rows = [row for row in _needs() if method in row["methods"]]
+    if not rows:
+        return None, None, None
+    spans = [row for row in rows if version is not None and "before" in row and version < (version_of(row["before"]) or (0, 0, 0))]
+    row = spans[0] if spans else rows[-1]
+    return float(row["least"]), max(float(each["least"]) for each in rows), row.get("native")
+
+
+def formats(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """GPU-014: the card has kernels for the quantization."""
+    method, have = method_of(workload), capability(workload, bundle)
+    if method is None or have is None or workload.vendor.value not in (None, "nvidia"):
+        return
+    version = version_of(workload.engine.version)
+    least, strictest, native = least_capability(method, version)
+    path = where(workload, "args", workload.engine.flag("quantization"))
+    if least is not None and have < least:
+        text = f"{method} needs compute capability {least:g}, the card has {have:g}"
+        yield Hit(path, text, "use another quantization (or none), or a newer card", method)
+    elif strictest is not None and version is None and have < strictest:
+        text = f"{method} needs compute capability {strictest:g} in older vLLM versions, the card has {have:g}; the version is not stated"
+        yield Hit(path, text, "pin a version that supports it, or use another card", method, severity=Severity.WARNING)
+    elif native is not None and have < native:
+        text = f"{method} is computed in hardware from {native:g}; on {have:g} only the weights are small (dequantized for each product)"
+        yield Hit(path, text, "expect no faster compute, or use a newer card", method, severity=Severity.INFO)
+
+
+def dtype(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """GPU-013: the card computes in the dtype."""
+    have, flag = capability(workload, bundle), workload.engine.flag("dtype")
+    if have is None or have >= 8.0 or flag.unknown or workload.vendor.value not in (None, "nvidia"):
+        return
+    path, asked = where(workload, "args", flag), str(flag.value or "auto")
+    if asked in ("bfloat16", "bf16"):
+        text = f"bfloat16 needs compute capability 8.0, the card has {have:g}"
+        yield Hit(path, text, "set --dtype half", asked)
+    elif asked == "auto" and _checkpoint_dtype(workload) == "bfloat16":
+        version, since = version_of(workload.engine.version), version_of(str(settings["fallback_since"]))
+        before = older(workload, str(settings["fallback_since"]))
+        level = Severity.ERROR if before else Severity.WARNING if version is None or since is None else Severity.INFO
+        text = f"the checkpoint is bfloat16, which needs compute capability 8.0; the card has {have:g}"
+        text += "" if before else f" (vLLM falls back to float16 by itself from {settings['fallback_since']})"
+        yield Hit(path, text, "set --dtype half", asked, severity=level)
+
+
+def _checkpoint_dtype(workload: Workload) -> str | None:
+    if workload.engine.dtype.known:
+        return str(workload.engine.dtype.value)
+    found = facts_of(workload)
+    return found.dtype if found and found.quantization is None else None
+
+
+def binaries(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """GPU-015: the release has binaries for the card."""
+    have, version, since = capability(workload, bundle), version_of(workload.engine.version), version_of(str(settings["since"]))
+    if have is not None and have < 7.5 and version and since and version >= since and workload.vendor.value in (None, "nvidia"):
+        text = f"vLLM {workload.engine.version.value} has no kernels for compute capability {have:g} (they begin at 7.5)"
+        yield Hit(where(workload, "image"), text, "pin an older version, or use a T4 or newer", f"{have:g}")
+
+
+def links(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """GPU-016: cards that share every layer are linked."""
+    tp, pool, found = workload.engine.tensor_parallel, bundle.pool(workload), card(workload, bundle)
+    if not tp.known or tp.get() < 2:
+        return
+    stated = pool is not None and pool.nvlink.known and not pool.nvlink.get()
+    by_name = found is not None and not found.nvlink
+    if stated or by_name:
+        wide = tp.get() >= int(settings["wide"])
+        told = stated and found is None
+        text = f"TP {tp.get()} over PCIe: every layer waits for two all-reduces without NVLink, and some hosts hang with peer access"
+        remedy = "use pipeline parallel or replicas, or cards with NVLink (fallback for hangs: NCCL_P2P_DISABLE=1)"
+        level = Severity.WARNING if wide or told else Severity.INFO
+        off = switched(workload, "NCCL_P2P_DISABLE")
+        if not (told and off):
+            yield Hit(where(workload, "tensor_parallel", tp), text, remedy, str(tp.get()), severity=level)
+
+
+def switched(workload: Workload, name: str) -> bool:
+    """Whether an environment variable of the engine is 1."""
+    return any(container.env.get(name, Fact()).value == "1" for _, container in engine_containers(workload)) or (
+        workload.engine.env.get(name, Fact()).value == "1"
+    )
+
+
+def one_node(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """GPU-017: tensor parallel stays inside a node."""
+    tp, pool = workload.engine.tensor_parallel, bundle.pool(workload)
+    if not tp.known or len(workload.pods) == 0:
+        return
+    each = max((pod_units(workload, pod).value or 0 for pod in workload.pods), default=0)
+    per_node = pool.gpus_per_node.get() if pool and pool.gpus_per_node.known else 0
+    several = len(workload.pods) > 1 or (pod_count(workload.pods[0]).value or 1) > 1
+    inside = max(each, per_node)
+    if several and inside and tp.get() > inside:
+        text = f"TP {tp.get()} is larger than the {inside} GPUs of a node: every layer's all-reduce crosses the network"
+        level = Severity.ERROR if workload.origin.ours else Severity.INFO
+        yield Hit(
+            where(workload, "tensor_parallel", tp),
+            text,
+            f"use TP {inside} and pipeline parallel over the nodes",
+            str(tp.get()),
+            severity=level,
+        )
+
+
+def runtime(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """GPU-018: the pod gets the runtime that hands GPUs in."""
+    pool = bundle.pool(workload)
+    default = pool.default_runtime if pool else Fact()
+    for pod, container in engine_containers(workload):
+        if default.known and default.get() != "nvidia" and not pod.runtime_class.known and counted(container):
+            text = f"the nodes' default runtime is {default.get()}, and the pod names no runtime class: no driver library appears in it"
+            yield Hit(where(workload, "runtime_class"), text, "set runtimeClassName: nvidia", default.get())

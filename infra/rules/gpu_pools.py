@@ -1,0 +1,126 @@
+"""Pools: whether a pod fits a node of its pool, and whether the pool holds all replicas."""
+
+from collections.abc import Iterable
+
+from interlock.infra.facts import Bundle, Fact, Pod, Pool, Role, Workload
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading.units import number, pod_count, pod_units, where
+from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.values import gib
+
+
+def pod_fits_a_node(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """GPU-003: units, cores and memory of one pod against one node of its pool."""
+    pool = bundle.pool(workload)
+    if pool is None:
+        return
+    for pod in workload.pods:
+        units = pod_units(workload, pod)
+        if units.known and pool.gpus_per_node.known and units.get() > pool.gpus_per_node.get():
+            per_node = pool.gpus_per_node.get()
+            text = f"{units.get()} GPUs in one pod, but a node of pool {pool.name} has {per_node}"
+            remedy = f"ask for at most {per_node} per pod and span nodes with pipeline parallel, or choose a pool with larger nodes"
+            yield Hit(where(workload, "gpus", units), text, remedy, str(units.get()))
+        yield from _cpu_and_memory(workload, pod, pool)
+
+
+def _cpu_and_memory(workload: Workload, pod: Pod, pool: Pool) -> Iterable[Hit]:
+    for resource, have, show in (("cpu", pool.cpu, "{:g} cores".format), ("memory", pool.memory, gib)):
+        asked, path = 0.0, ""
+        for container in pod.containers:
+            if container.role is Role.INIT:
+                continue
+            request = container.requests.get(resource, Fact())
+            fact = (container.limits.get(resource, Fact()) if request.absent else request).map(number)
+            if fact.known:
+                asked, path = asked + fact.get(), fact.path
+        if have.known and asked > have.get():
+            text = f"{show(asked)} of {resource} in one pod, but a node of pool {pool.name} has {show(have.get())} to give"
+            remedy = f"ask for less than {show(have.get())}, or choose a pool with larger nodes"
+            yield Hit(path or where(workload, resource), text, remedy, f"{asked:g}")
+
+
+def _demand(workload: Workload) -> list[int]:
+    """Units of every pod of all replicas, biggest first; pods whose size is not known are left out."""
+    replicas = workload.replicas.default(1)
+    if not replicas.known:
+        return []
+    sizes: list[int] = []
+    for pod in workload.pods:
+        units, count = pod_units(workload, pod), pod_count(pod)
+        if units.known and count.known and units.get() > 0:
+            sizes.extend([units.get()] * min(count.get() * replicas.get(), 2000))
+    return sorted(sizes, reverse=True)
+
+
+def _nodes_needed(sizes: list[int], per_node: int) -> int:
+    """Nodes that first-fit-decreasing packing needs."""
+    free: list[int] = []
+    for size in sizes:
+        for index, left in enumerate(free):
+            if left >= size:
+                free[index] = left - size
+                break
+        else:
+            free.append(per_node - size)
+    return len(free)
+
+
+def pool_holds_the_replicas(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """GPU-004: all pods of a pool's workloads, packed on its nodes."""
+    for pool in bundle.pools:
+        nodes = pool.max_nodes if pool.max_nodes.known else pool.nodes
+        if not nodes.known or not pool.gpus_per_node.known:
+            continue
+        per_node, users = pool.gpus_per_node.get(), [w for w in bundle.workloads if w.pool.known and w.pool.get() == pool.name]
+        alone = False
+        for workload in users:
+            sizes = [size for size in _demand(workload) if size <= per_node]
+            needed = _nodes_needed(sizes, per_node) if len(sizes) < 500 else -(-sum(sizes) // max(per_node, 1))
+            if sizes and needed > nodes.get():
+                alone = True
+                yield _too_small(workload, pool, sizes, needed, nodes.get())
+        everything = sorted((size for workload in users for size in _demand(workload) if size <= per_node), reverse=True)
+        if not alone and len(users) > 1 and len(everything) < 500 and _nodes_needed(everything, per_node) > nodes.get():
+            names = ", ".join(f"{workload.origin.name} {sum(_demand(workload))}" for workload in users)
+            text = f"its servers need {sum(everything)} GPUs ({names}), but {nodes.get()} nodes x {per_node} do not hold these pods"
+            remedy = f"give the pool {_nodes_needed(everything, per_node)} nodes, or fewer replicas"
+            yield Hit(pool.nodes.path or pool.origin.path or pool.name, text, remedy, str(nodes.get()), origin=pool.origin)
+
+
+def _too_small(workload: Workload, pool: Pool, sizes: list[int], needed: int, nodes: int) -> Hit:
+    per_node = pool.gpus_per_node.get()
+    if len(set(sizes)) == 1:
+        fit = per_node // sizes[0]
+        sums = f"{nodes} nodes x floor({per_node} / {sizes[0]}) = {nodes * fit} pods fit, but {len(sizes)} are wanted"
+    else:
+        sums = f"{len(sizes)} pods with {sum(sizes)} GPUs need {needed} nodes of {per_node}, but there are {nodes}"
+    remedy = f"give pool {pool.name} {needed} nodes, or ask for fewer replicas"
+    replicas = workload.replicas
+    return Hit(where(workload, "replicas", replicas), sums, remedy, str(replicas.value or ""), origin=workload.origin)
+
+
+RULES = (
+    Rule(
+        code="GPU-003",
+        severity=Severity.ERROR,
+        demand="A pod's GPUs, cores and memory fit one node of its pool.",
+        reason="A pod never spans nodes: the scheduler leaves it Pending for ever and an autoscaler adds no node for it.",
+        source="Kubernetes documentation, 'Kubernetes Scheduler'; kserve/kserve#4226, NVIDIA/k8s-device-plugin#585",
+        remedy="Make the pod smaller (pipeline parallel over nodes) or the nodes larger.",
+        fault="unschedulable",
+        links=("https://kubernetes.io/docs/concepts/scheduling-eviction/kube-scheduler/",),
+        workload=pod_fits_a_node,
+    ),
+    Rule(
+        code="GPU-004",
+        severity=Severity.ERROR,
+        demand="A pool has room for all replicas: nodes x floor(GPUs per node / GPUs per pod).",
+        reason="GPUs left over on different nodes do not add up for one pod; the missing replicas stay Pending.",
+        source="Kubernetes documentation, 'Resource Management for Pods and Containers'",
+        remedy="Give the pool more nodes, or ask for fewer or smaller replicas.",
+        fault="unschedulable",
+        links=("https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/",),
+        bundle=pool_holds_the_replicas,
+    ),
+)

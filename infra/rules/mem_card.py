@@ -1,0 +1,211 @@
+"""GPU memory: whether the model fits, with which context, and beside whom."""
+
+from collections.abc import Iterable
+
+from interlock.infra.facts import Bundle, Fact, Workload
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading.planner import answer, card, exact, facts_of, slice_of
+from interlock.infra.rules.reading.units import size_of, switched_on, where
+from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.sizing import SizingResult, Verdict
+from interlock.infra.values import GIB
+
+
+def _budget(found: SizingResult) -> str:
+    parts = [f"{term.name.replace('_', ' ')} {term.gib.likely:.1f}" for term in found.terms if term.name not in ("kv_cache", "outside")]
+    have = f" of {found.requested_gib.likely:.1f} GiB per GPU" if found.requested_gib else ""
+    return f"{' + '.join(parts)}{have}"
+
+
+def _remedy(found: SizingResult, fallback: str) -> str:
+    return " or ".join(suggestion.text for suggestion in found.suggestions[:4]) or fallback
+
+
+def fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """MEM-001: the weights fit the cards."""
+    found = answer(workload, bundle)
+    if found is None or found.kv_available_gib is None or found.verdict is not Verdict.DOES_NOT_FIT:
+        return
+    if found.kv_available_gib.high <= 0:
+        text = f"{_budget(found)}: {found.reasons[0]}"
+        yield Hit(where(workload, "model", workload.engine.model), text, _remedy(found, "use more GPUs or a smaller model"))
+
+
+def holds_a_request(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """MEM-002: the KV pool holds one request of the longest length."""
+    found = answer(workload, bundle)
+    if found is None or found.kv_available_gib is None or found.verdict is not Verdict.DOES_NOT_FIT:
+        return
+    if found.kv_available_gib.high > 0 and not _refused_otherwise(found):
+        flag = workload.engine.flag("max-model-len")
+        longest = found.longest_model_len or 0
+        remedy = f"set --max-model-len {longest // 16 * 16}" if longest else _remedy(found, "use more GPUs")
+        yield Hit(where(workload, "args", flag), found.reasons[0], remedy, str(found.max_model_len or ""))
+
+
+def _refused_otherwise(found: SizingResult) -> bool:
+    """Refusals that rules of their own speak of: heads, lengths, shares."""
+    words = ("tensor parallel size", "positions of the model", "pipeline stages", "utilization", "GGUF")
+    return any(word in found.reasons[0] for word in words)
+
+
+def tight(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """MEM-003: the KV pool is worth the card."""
+    found = answer(workload, bundle)
+    if found is None or found.kv_available_gib is None or found.requested_gib is None or found.verdict is Verdict.DOES_NOT_FIT:
+        return
+    share = found.kv_available_gib.likely / max(found.requested_gib.likely, 0.01)
+    few = found.max_concurrency is not None and found.max_concurrency.likely < float(settings["least_requests"])
+    if share < float(settings["least_share"]) and (few or found.kv_available_gib.likely <= 0):
+        text = f"{_budget(found)} leave about {max(found.kv_available_gib.likely, 0):.1f} GiB ({share:.0%}) for the KV cache"
+        yield Hit(where(workload, "model", workload.engine.model), text, _remedy(found, "use more GPUs or a shorter context"))
+
+
+def length(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """MEM-004: max-model-len is not above what the model was made for."""
+    flag = workload.engine.flag("max-model-len")
+    asked = flag.map(int)
+    facts = facts_of(workload)
+    limit = workload.engine.max_position
+    own = limit.get() if limit.known else facts.max_position if facts else 0
+    stretched = any(not workload.engine.flag(name).absent for name in ("rope-scaling", "hf-overrides", "rope-parameters"))
+    allowed = switched_on(workload.engine.env.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", Fact()))
+    if asked.known and own and asked.get() > own and not stretched and not allowed:
+        level = Severity.ERROR if limit.known or exact(workload) else Severity.INFO
+        text = f"--max-model-len {asked.get()} is above the {own} positions of the model, and no rope scaling is given"
+        yield Hit(
+            where(workload, "args", flag),
+            text,
+            f"set --max-model-len {own} or less, or give rope scaling",
+            str(asked.get()),
+            severity=level,
+        )
+
+
+def utilization(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """MEM-005: gpu-memory-utilization is a share of the card that it can have."""
+    flag = workload.engine.flag("gpu-memory-utilization")
+    share = flag.map(float)
+    if not share.known:
+        return
+    path = where(workload, "args", flag)
+    if not 0 < share.get() <= 1:
+        yield Hit(path, f"--gpu-memory-utilization {share.get():g} is no share of a card", "choose a value up to 0.95", flag.get())
+    elif share.get() >= float(settings["most"]) and slice_of(workload) is None:
+        text = f"--gpu-memory-utilization {share.get():g} leaves nothing for CUDA's own memory: free memory at start is less"
+        yield Hit(path, text, "choose a value up to 0.95", flag.get(), severity=Severity.WARNING)
+
+
+def beside_others(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """MEM-008: what the engine asks for is free on the card."""
+    pool = bundle.pool(workload)
+    if pool is None or not pool.used_memory.known:
+        return
+    known_card = card(workload, bundle)
+    total = pool.gpu_memory.get() / GIB if pool.gpu_memory.known else known_card.memory_gib.likely if known_card else 0.0
+    share = workload.engine.flag("gpu-memory-utilization").map(float).default(0.92)
+    if not total or not share.known:
+        return
+    free, asked = total - pool.used_memory.get() / GIB, total * share.get()
+    path, value = where(workload, "args", share), f"{share.get():g}"
+    if asked > free:
+        text = f"{asked:.1f} GiB asked ({share.get():g} x {total:.1f}), but others hold {total - free:.1f} and {free:.1f} GiB are free"
+        yield Hit(path, text, f"set --gpu-memory-utilization to {free / total * 0.95:.2f} or less", value)
+    elif asked > free - float(settings["graphs_gib"]) and workload.engine.flag("enforce-eager").value != "true":
+        text = f"{asked:.1f} of {free:.1f} free GiB leave less than {settings['graphs_gib']:g} GiB: CUDA graphs run past the budget"
+        yield Hit(path, text, f"set --gpu-memory-utilization to {(free - 2 * float(settings['graphs_gib'])) / total:.2f}", value)
+
+
+def slices(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """MEM-009: a MIG slice is planned with its own memory."""
+    profile, found = slice_of(workload), card(workload, bundle)
+    if (
+        profile is None
+        or found is None
+        or found.geometry is None
+        or size_of(workload, workload.engine.tensor_parallel).value not in (1, None)
+    ):
+        return
+    known = found.geometry.profile(profile)
+    if known is None:
+        have = ", ".join(p.name for p in found.geometry.profiles)
+        yield Hit(where(workload, "gpus"), f"{found.name} has no MIG profile {profile} (it has {have})", "ask for one that it has", profile)
+    elif not workload.origin.ours:
+        text = f"the slice has {known.memory_gib:.1f} GiB, but NVML reports {found.memory_gib.likely:.0f} GiB of the whole card"
+        level = Severity.WARNING
+        yield Hit(where(workload, "gpus"), text, "plan with the slice's memory; check the engine's start-up log", profile, severity=level)
+
+
+_SIZING = "infra/sizing (formulas of vLLM's own planning, measured on public logs: docs/accuracy.md)"
+
+RULES = (
+    Rule(
+        code="MEM-001",
+        severity=Severity.ERROR,
+        demand="The weights and the engine's own needs fit the cards of a replica.",
+        reason="The engine stops with CUDA out of memory, or with no memory for the cache blocks; more replicas do not shard.",
+        source=_SIZING,
+        remedy="Use more GPUs (TP, PP), a quantized checkpoint or larger cards.",
+        fault="model-too-big",
+        workload=fits,
+    ),
+    Rule(
+        code="MEM-002",
+        severity=Severity.ERROR,
+        demand="The KV pool holds one request of the longest length.",
+        reason="vLLM refuses to start: the model's max seq len is larger than the KV cache.",
+        source=f"{_SIZING}; vllm/v1/core/kv_cache_utils.py check_enough_kv_cache_memory",
+        remedy="Lower --max-model-len, or give the engine more memory.",
+        fault="model-too-big",
+        workload=holds_a_request,
+    ),
+    Rule(
+        code="MEM-003",
+        severity=Severity.WARNING,
+        demand="The KV pool is worth the card.",
+        reason="With almost no KV cache a handful of requests runs at a time; the others wait while the GPU idles.",
+        source=_SIZING,
+        remedy="Use more GPUs, a quantized checkpoint, or a shorter context.",
+        fault="model-tight",
+        workload=tight,
+        settings={"least_share": 0.1, "least_requests": 4},
+    ),
+    Rule(
+        code="MEM-004",
+        severity=Severity.ERROR,
+        demand="max-model-len is not above what the model was made for.",
+        reason="vLLM refuses to start unless VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 is set; beyond its positions a model answers nonsense.",
+        source="vllm/config/model.py _get_and_verify_max_len; vllm-project/vllm#7303",
+        remedy="Lower it, or give rope scaling.",
+        workload=length,
+    ),
+    Rule(
+        code="MEM-005",
+        severity=Severity.ERROR,
+        demand="gpu-memory-utilization is a share that the card can give.",
+        reason="vLLM checks free memory against it at start; CUDA, its libraries and graphs need some outside.",
+        source="vllm/config/cache.py (0 < value <= 1); vllm/v1/worker/utils.py request_memory",
+        remedy="Choose a value up to 0.95.",
+        workload=utilization,
+        settings={"most": 0.985},
+    ),
+    Rule(
+        code="MEM-008",
+        severity=Severity.ERROR,
+        demand="What the engine asks for is free on the card, graphs included.",
+        reason="vLLM refuses to start when less is free, and CUDA graphs can run past the budget.",
+        source="vllm/v1/worker/utils.py request_memory; public logs of vLLM 0.28 on L4",
+        remedy="Lower --gpu-memory-utilization.",
+        workload=beside_others,
+        settings={"graphs_gib": 1.0},
+    ),
+    Rule(
+        code="MEM-009",
+        severity=Severity.WARNING,
+        demand="A MIG slice exists on its card and is planned with its own memory.",
+        reason="NVML reports the parent card to a process in a slice, so tools and logs show more memory than there is.",
+        source="vllm-project/vllm#41776; NVIDIA MIG user guide (profiles)",
+        remedy="Plan with the slice's memory.",
+        workload=slices,
+    ),
+)

@@ -1,0 +1,185 @@
+"""Memory of the pod: shared memory between the ranks, and what the weights need on their way to the card."""
+
+import math
+import re
+from collections.abc import Iterable
+
+from interlock.infra.facts import Bundle, Container, Fact, Pod, Volume, Workload
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading.checkpoint import weights
+from interlock.infra.rules.reading.units import COUNTED_VENDORS, counted, engine_containers, pod_count, size_of, where
+from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.values import GIB, bytes_of, gib
+
+
+def _shm(pod: Pod, container: Container) -> Volume | None:
+    mounted = {mount.volume for mount in container.mounts if mount.mount_path.rstrip("/") == "/dev/shm"}
+    return next((volume for volume in pod.volumes if volume.name in mounted), None)
+
+
+def _mounted(container: Container) -> bool:
+    return any(mount.mount_path.rstrip("/") == "/dev/shm" for mount in container.mounts)
+
+
+def _ranks_here(workload: Workload, container: Container) -> int | None:
+    """Ranks of the engine in one pod; None when it cannot be told."""
+    units = counted(container)
+    engine = workload.engine
+    sizes = [size_of(workload, fact) for fact in (engine.tensor_parallel, engine.pipeline_parallel, engine.data_parallel)]
+    whole = len(workload.pods) == 1 and all(size.known for size in sizes)
+    world = math.prod(size.get() for size in sizes) if whole else None
+    if units is not None and units.count.known:
+        # Cards beyond the engine's ranks (or shares of one card) carry no rank.
+        return int(units.count.get()) if world is None else min(int(units.count.get()), world)
+    return world
+
+
+def shared_memory(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """MEM-010: several ranks in a pod have a memory volume at /dev/shm."""
+    if "shm" in workload.operator_adds or (workload.vendor.known and workload.vendor.get() not in COUNTED_VENDORS):
+        return
+    for pod, container in engine_containers(workload):
+        volume, ranks = _shm(pod, container), _ranks_here(workload, container)
+        remedy = "add an emptyDir with medium Memory and mount it at /dev/shm"
+        path = where(workload, "shm")
+        if volume is not None and volume.kind == "emptyDir" and volume.medium not in ("Memory", "HugePages"):
+            text = "the emptyDir at /dev/shm lies on the node's disk (no medium: Memory)"
+            yield Hit(volume.path, text, "set medium: Memory", severity=Severity.WARNING)
+        if volume is not None and volume.size_limit.known and (ranks or 0) > 1 and volume.size_limit.get() < int(settings["least_bytes"]):
+            text = f"/dev/shm of {gib(volume.size_limit.get())} for {ranks} ranks: the engine's queues and NCCL need more"
+            tiny = volume.size_limit.get() <= 2**27
+            level = Severity.ERROR if tiny else Severity.WARNING
+            yield Hit(volume.size_limit.path, text, "set sizeLimit to 2Gi or more", gib(volume.size_limit.get()), severity=level)
+        if _mounted(container) or pod.host_ipc or ranks is None:
+            continue
+        if ranks > 1:
+            text = f"{ranks} ranks in one pod share the container's default /dev/shm of 64 MiB"
+            yield Hit(path, text, remedy, str(ranks))
+        elif ranks == 1:
+            text = "no memory volume at /dev/shm: one rank works, several would not"
+            yield Hit(path, text, remedy, severity=Severity.INFO, detail="Advice: harmless with one GPU in the pod.")
+
+
+def shared_memory_limit(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """MEM-011: shared memory fits the container's memory limit."""
+    for pod, container in engine_containers(workload):
+        volume, limit = _shm(pod, container), container.limits.get("memory", Fact()).map(bytes_of)
+        if volume and volume.size_limit.known and limit.known and volume.size_limit.get() > limit.get():
+            text = f"/dev/shm may grow to {gib(volume.size_limit.get())}, but the container may use {gib(limit.get())} in all"
+            remedy = f"raise the memory limit above {gib(volume.size_limit.get())}, or lower sizeLimit"
+            yield Hit(volume.size_limit.path or volume.path, text, remedy, gib(volume.size_limit.get()))
+
+
+def weights_pass_through(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """MEM-012: the container's memory limit is not far below the weights that pass through it.
+
+    Page cache can be reclaimed, so large weights need no limit of their own size: the processes and some gigabytes to read through suffice.
+    """
+    size = weights(workload)
+    if size is None or workload.vendor.value == "cpu":
+        return
+    pods = sum(pod_count(pod).value or 1 for pod in workload.pods if any(counted(c) for c in pod.containers)) or 1
+    for _, container in engine_containers(workload):
+        limit = container.limits.get("memory", Fact()).map(bytes_of)
+        share, processes = size.likely / pods, (4 + 2 * (_ranks_here(workload, container) or 1)) * GIB
+        far = min(float(settings["far"]) * share, processes + min(share, 8 * GIB))
+        tight = min(float(settings["tight"]) * share, processes + min(share, 16 * GIB))
+        if not limit.known or limit.get() >= tight:
+            continue
+        level = Severity.ERROR if limit.get() < far else Severity.WARNING
+        text = f"the container may use {gib(limit.get())}, but {gib(share)} of weights pass through it ({size.origin})"
+        remedy = (
+            f"raise the memory limit to {gib(processes + min(share, 16 * GIB))} (the processes, and memory to read the weights through)"
+        )
+        yield Hit(limit.path, text, remedy, gib(limit.get()), severity=level)
+
+
+def offload(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """MEM-013: host memory that the engine is told to use is there."""
+    tp = size_of(workload, workload.engine.tensor_parallel)
+    for name, per_rank in (("cpu-offload-gb", True), ("swap-space", True), ("kv-offloading-size", False)):
+        flag = workload.engine.flag(name)
+        asked = flag.map(float)
+        if not asked.known or asked.get() <= 0 or not tp.known:
+            continue
+        need = asked.get() * (tp.get() if per_rank else 1) * GIB
+        for _, container in engine_containers(workload):
+            limit = container.limits.get("memory", Fact()).map(bytes_of)
+            if limit.known and need >= limit.get():
+                ranks = f" x {tp.get()} ranks" if per_rank else ""
+                text = f"--{name} {asked.get():g} GiB{ranks} = {gib(need)} of host memory, but the container may use {gib(limit.get())}"
+                yield Hit(where(workload, "args", flag), text, f"raise the memory limit above {gib(need)}", flag.get())
+
+
+def unreadable_limit(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """MEM-014: memory is stated in bytes, not in thousandths of them."""
+    for pod in workload.pods:
+        for container in pod.containers:
+            for kind, stated in (("limits", container.limits), ("requests", container.requests)):
+                fact = stated.get("memory", Fact())
+                if fact.known and re.fullmatch(r"\d+(\.\d+)?m?", fact.get()) and _tiny(fact.get()):
+                    text = f"memory {fact.get()} is {fact.get()} bytes: a unit is missing (Gi)"
+                    yield Hit(fact.path or f"{container.path}.resources.{kind}", text, f"write {fact.get().rstrip('m')}Gi", fact.get())
+
+
+def _tiny(text: str) -> bool:
+    return text.endswith("m") or float(text) < 1024 * 1024
+
+
+RULES = (
+    Rule(
+        code="MEM-010",
+        severity=Severity.ERROR,
+        demand="Several ranks in a pod have a memory volume at /dev/shm.",
+        reason="NCCL and the engine's own queues use shared memory; the runtime's default of 64 MiB is too small: bus error or a hang.",
+        source="vLLM documentation, 'Using Kubernetes' (dshm volume); vllm-project/production-stack#44",
+        remedy="Mount an emptyDir of medium Memory at /dev/shm.",
+        fault="shm-missing",
+        links=("https://docs.vllm.ai/en/latest/deployment/k8s/",),
+        workload=shared_memory,
+        settings={"least_bytes": 2**29},
+    ),
+    Rule(
+        code="MEM-011",
+        severity=Severity.WARNING,
+        demand="Shared memory fits the container's memory limit.",
+        reason="What is written to it counts as the container's memory: it is killed before the volume is full.",
+        source="Kubernetes documentation, 'Volumes' (emptyDir, medium Memory)",
+        remedy="Raise the memory limit or lower sizeLimit.",
+        fault="shm-exceeds-memory-limit",
+        links=("https://kubernetes.io/docs/concepts/storage/volumes/#emptydir",),
+        workload=shared_memory_limit,
+    ),
+    Rule(
+        code="MEM-012",
+        severity=Severity.ERROR,
+        demand="The container's memory limit is not far below the weights that pass through it.",
+        reason="Loading pins or copies the shards in host memory: the container is OOMKilled, or pages until the probe gives up.",
+        source="vllm-project/vllm#28923; vllm/model_executor/model_loader",
+        remedy="Raise the memory limit.",
+        fault="memory-too-small",
+        workload=weights_pass_through,
+        settings={"far": 0.3, "tight": 0.6},
+    ),
+    Rule(
+        code="MEM-013",
+        severity=Severity.ERROR,
+        demand="Host memory that the engine is told to use is within the container's limit.",
+        reason="The engine pins it at start and is killed.",
+        source="vllm/config/cache.py (cpu_offload_gb: GiB per GPU; weights, not KV); vllm/config/cache.py kv_offloading_size",
+        remedy="Raise the memory limit.",
+        fault="memory-too-small",
+        workload=offload,
+    ),
+    Rule(
+        code="MEM-014",
+        severity=Severity.ERROR,
+        demand="Memory quantities have their unit.",
+        reason="A bare number is bytes, and m is a thousandth of one: the container cannot start.",
+        source="Kubernetes documentation, 'Resource Management for Pods and Containers' (meaning of memory)",
+        remedy="Write the unit (Gi).",
+        fault="memory-too-small",
+        links=("https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#meaning-of-memory",),
+        workload=unreadable_limit,
+    ),
+)

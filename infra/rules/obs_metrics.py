@@ -1,0 +1,150 @@
+"""What watches the engine: metric names by version, and scrapes that reach its port."""
+
+from collections.abc import Iterable, Iterator
+
+from interlock.infra.catalog.vllm_tables import Standing
+from interlock.infra.facts import Bundle, Origin, Scrape, Workload
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.net_services import engine_port, same_namespace, selects
+from interlock.infra.rules.reading.series import FOREIGN, engine_series, recorded, standing, versions
+from interlock.infra.rules.reading.units import switched_on, where
+from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.scale_autoscalers import target_of
+
+
+def _expressions(bundle: Bundle) -> Iterator[tuple[Origin, str, str, str, str | None]]:
+    """(origin, expression, path, use, version) of every query and scaler metric."""
+    known = versions(bundle)
+    common = next(iter(known)) if len(known) == 1 else None
+    for query in bundle.queries:
+        if query.text.known:
+            yield query.origin, query.text.get(), query.path or query.text.path, query.use or "query", common
+    for scaler in bundle.autoscalers:
+        workload = target_of(scaler, bundle)
+        version = str(workload.engine.version.value) if workload and workload.engine.version.known else common
+        for source, name, path in scaler.metrics:
+            if name.known:
+                yield scaler.origin, name.get(), path or name.path, "scaler" if source.lower() == "prometheus" else "adapter", version
+
+
+def names(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """OBS-001: a query names series that the engine exports."""
+    made = recorded(bundle)
+    for origin, text, path, use, version in _expressions(bundle):
+        for series in engine_series(text):
+            status = standing(series, version)
+            colon = series.replace("vllm_", "vllm:", 1)
+            if series in made:
+                continue
+            if status.exists and "vllm_" in series and not series.startswith("ray_") and use == "scaler":
+                summary = f"{series} does not exist in Prometheus: vLLM's names carry a colon"
+                yield Hit(path, summary, f"write {colon}", series, severity=Severity.ERROR, origin=origin)
+            elif status.standing in (Standing.RENAMED, Standing.REMOVED, Standing.NOT_YET):
+                of = f"vLLM {version}" if version else "today's vLLM"
+                span = f" (exported from {status.since} to {status.until})" if status.since and status.until else ""
+                remedy = f"write {status.to}" if status.to else "take it out, or pin the version that exports it"
+                yield Hit(path, f"{of} does not export {series}{span}", remedy, series, origin=origin)
+            elif status.standing is Standing.UNKNOWN and use != "adapter" and ":" in series:
+                remedy = f"write {status.to}" if status.to else "use a name of the /metrics page of your version"
+                yield Hit(path, f"no vLLM version that was read exports {series}", remedy, series, origin=origin)
+
+
+def foreign_names(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """OBS-002: a query names series that something exports."""
+    for origin, text, path, _, _ in _expressions(bundle):
+        for wrong, right in FOREIGN.items():
+            if wrong in text:
+                yield Hit(path, f"nothing exports {wrong}", f"use {right}", wrong, origin=origin)
+
+
+def scraped(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """OBS-003: a scrape reaches the engine's metrics."""
+    for scrape in bundle.scrapes:
+        if scrape.port.known:
+            yield from _pod_scrape(scrape, bundle) if scrape.kind == "pod" else _service_scrape(scrape, bundle)
+
+
+def _service_scrape(scrape: Scrape, bundle: Bundle) -> Iterable[Hit]:
+    chosen = [service for service in bundle.services if selects(dict(scrape.selector), service.origin.labels)]
+    wanted, have = scrape.port.get(), {name for service in chosen for name in service.port_names}
+    engines = any(selects(service.selector, pod.labels) for service in chosen for w in bundle.workloads for pod in w.pods)
+    if not chosen or not engines or wanted.isdigit() or wanted in have:
+        return
+    names_text = ", ".join(sorted(have)) or "none with a name"
+    text = f"port {wanted!r} is not a port of Service {chosen[0].origin.name} (it has {names_text})"
+    yield Hit(scrape.port.path or scrape.path, text, "use the name of the Service's port", wanted, origin=scrape.origin)
+
+
+def _pod_scrape(scrape: Scrape, bundle: Bundle) -> Iterable[Hit]:
+    wanted = scrape.port.get()
+    for workload in bundle.workloads:
+        near = same_namespace(scrape.origin.namespace, workload.origin.namespace) and workload.engine.name == "vllm"
+        for pod in workload.pods if near else ():
+            if not selects(dict(scrape.selector), pod.labels):
+                continue
+            declared = {name for container in pod.containers for name in container.ports}
+            numbers = {number for container in pod.containers for number in container.ports.values()}
+            port = engine_port(workload)
+            alone = len(pod.containers) == 1 and workload.ray is None
+            if wanted.isdigit() and port.known and alone and int(wanted) not in {port.get(), *numbers}:
+                text = f"metrics are scraped from port {wanted}, but the engine serves them on {port.get()}"
+                yield Hit(scrape.port.path or scrape.path, text, f"scrape port {port.get()}", wanted, origin=scrape.origin)
+            elif not wanted.isdigit() and wanted not in declared:
+                text = f"port {wanted!r} is no port name of the pods of {workload.origin.name}"
+                yield Hit(scrape.port.path or scrape.path, text, "use the name of the container's port", wanted, origin=scrape.origin)
+
+
+def statistics(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """OBS-004: the engine's metrics are not switched off, least of all where something scales on them."""
+    flag = workload.engine.flag("disable-log-stats")
+    if not switched_on(flag):
+        return
+    scaled = any(target_of(s, bundle) is workload and any(engine_series(str(n.value)) for _, n, _ in s.metrics) for s in bundle.autoscalers)
+    text = "--disable-log-stats also switches the engine's Prometheus metrics off" + (", and an autoscaler reads them" if scaled else "")
+    level = Severity.ERROR if scaled else Severity.WARNING
+    yield Hit(where(workload, "args", flag), text, "take --disable-log-stats away", severity=level)
+
+
+RULES = (
+    Rule(
+        code="OBS-001",
+        severity=Severity.WARNING,
+        demand="A query names series that the engine's version exports.",
+        reason="A series that does not exist is no error anywhere: the panel is empty, the alert never fires, the scaler never scales.",
+        source="vllm/v1/metrics/loggers.py of the wheels 0.5.5 to 0.33.0; volcano-sh/kthena#868",
+        remedy="Use the name of your version, and alert on absent().",
+        fault="metric-query-fragile",
+        links=("https://docs.vllm.ai/en/latest/usage/metrics/",),
+        bundle=names,
+    ),
+    Rule(
+        code="OBS-002",
+        severity=Severity.WARNING,
+        demand="A query names series that Ray, cAdvisor or DCGM export.",
+        reason="These names stand in widely read articles and are exported by nothing.",
+        source="ray/dashboard/modules/metrics/dashboards of Ray 2.60; NVIDIA DCGM exporter's default counters",
+        remedy="Use the name that exists.",
+        fault="metric-query-fragile",
+        bundle=foreign_names,
+    ),
+    Rule(
+        code="OBS-003",
+        severity=Severity.ERROR,
+        demand="A scrape reaches the port on which the engine serves /metrics.",
+        reason="Nothing is scraped: dashboards stay empty and autoscalers see no load.",
+        source="prometheus-operator documentation, ServiceMonitor (port is a name of the Service's port)",
+        remedy="Name the Service's (or the container's) port.",
+        fault="metrics-port-mismatch",
+        links=("https://prometheus-operator.dev/docs/developer/getting-started/",),
+        bundle=scraped,
+    ),
+    Rule(
+        code="OBS-004",
+        severity=Severity.WARNING,
+        demand="The engine's metrics are on.",
+        reason="--disable-log-stats removes the stat loggers, Prometheus among them.",
+        source="vllm/v1/engine/async_llm.py (log_stats)",
+        remedy="Take the flag away.",
+        workload=statistics,
+    ),
+)

@@ -1,0 +1,1 @@
+"""How rules read facts; no rule lives here."""

@@ -1,0 +1,205 @@
+"""Probes: whether the engine gets the time it needs to load, and whether anything sees that it hangs."""
+
+import math
+from collections.abc import Iterable
+
+from interlock.infra.facts import Bundle, Container, Fact, Pod, Probe, Role, Workload, known
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading.checkpoint import weights
+from interlock.infra.rules.reading.units import engine_containers, where
+from interlock.infra.rules.rule import Hit, Rule, Settings
+
+
+def least_load_seconds(workload: Workload, settings: Settings) -> tuple[float, str]:
+    """What the model needs at the very least from container start to ready, and how that is derived.
+
+    Process start, compile and graph capture, plus weights at a good download rate, capped: an error must not rest on a slow network.
+    """
+    base, cap, rate = float(settings["base_seconds"]), float(settings["cap_seconds"]), float(settings["bytes_per_second"])
+    size = weights(workload)
+    if size is None:
+        return float(settings["least_seconds"]), "size of the model unknown, the least of any"
+    need = max(float(settings["least_seconds"]), min(cap, base + size.likely / rate))
+    return (
+        round(need),
+        f"{size.origin}: {base:g} s of start and compile + weights at {rate / 1e6:g} MB/s, at most {cap:g} s",
+    )
+
+
+def killing_probe(container: Container) -> Probe | None:
+    """The probe that can kill a container that is still loading: the startup probe, else the liveness probe."""
+    return container.probes.get("startup") or container.probes.get("liveness")
+
+
+def budget(probe: Probe) -> Fact[float]:
+    """Seconds that a killing probe gives: initialDelaySeconds + periodSeconds x failureThreshold."""
+    for part in _timing(probe):
+        if not part.known:
+            return Fact(part.state, None, part.path, part.why)
+    delay, period, failures = (float(part.get()) for part in _timing(probe))
+    return known(delay + period * failures, probe.failure_threshold.path or probe.path)
+
+
+def _timing(probe: Probe) -> tuple[Fact[float], Fact[float], Fact[int]]:
+    return probe.initial_delay.default(0), probe.period.default(10), probe.failure_threshold.default(3)
+
+
+def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-001: the killing probe's budget against the least and the predicted load time."""
+    if "probes" in workload.operator_adds:
+        return
+    least, how = least_load_seconds(workload, settings)
+    predicted = workload.engine.load_seconds.get() if workload.engine.load_seconds.known else 0.0
+    need = max(predicted if workload.origin.ours else least, predicted)
+    for _, container in engine_containers(workload):
+        probe = killing_probe(container)
+        given = budget(probe) if probe else Fact()
+        if probe is None or not given.known or given.get() >= need:
+            continue
+        level = Severity.ERROR if given.get() < least or workload.engine.load_seconds.known else Severity.WARNING
+        delay, period, failures = (float(fact.get()) for fact in _timing(probe))
+        text = f"the {probe.kind} probe gives {delay:g} + {period:g} x {failures:g} = {given.get():g} s"
+        why = how if need == least else "the prediction of the planner"
+        threshold = math.ceil(need * 1.5 / max(period, 1))
+        remedy = f"add a startupProbe with periodSeconds {max(period, 1):g} and failureThreshold {threshold}"
+        if workload.origin.ours:
+            remedy = f"set startup_seconds to at least {math.ceil(need)}, or leave it out and the plan gives twice the prediction"
+        yield Hit(
+            where(workload, "probes", given),
+            f"{text}, but the model needs about {need:.0f} s ({why})",
+            remedy,
+            f"{given.get():g}",
+            severity=level,
+        )
+
+
+_PROBED = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "LeaderWorkerSet", "Rollout")
+
+
+def some_probe(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-008: an engine that serves has probes."""
+    if "probes" in workload.operator_adds or workload.origin.kind not in _PROBED or workload.ray is not None:
+        return
+    for pod, container in engine_containers(workload):
+        if pod.role in ("", "leader") and not container.probes and not _beside(pod):
+            text = "the engine's container has no probe: it gets traffic while it loads, and a hung engine keeps it"
+            remedy = "add startupProbe, readinessProbe and livenessProbe on /health"
+            yield Hit(where(workload, "probes"), text, remedy)
+
+
+def _beside(pod: Pod) -> bool:
+    """A sidecar that carries the probes for the engine (a routing proxy)."""
+    return any(container.role is Role.SIDECAR and container.probes for container in pod.containers)
+
+
+def readiness(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-009: an engine gets traffic when it is ready for it."""
+    if "probes" in workload.operator_adds or workload.origin.kind not in _PROBED:
+        return
+    for pod, container in engine_containers(workload):
+        started = container.probes.get("startup")
+        if container.probes and "readiness" not in container.probes and not started and pod.role in ("", "leader") and not _beside(pod):
+            text = "probes, but none for readiness: the Service sends requests to a pod that still loads its model"
+            yield Hit(where(workload, "probes"), text, "add a readinessProbe on /health")
+
+
+def absurd_delay(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-014: a probe begins before the service is given up."""
+    for _, container in engine_containers(workload):
+        for probe in container.probes.values():
+            delay = probe.initial_delay
+            if delay.known and delay.get() >= float(settings["most_seconds"]):
+                text = f"the {probe.kind} probe begins after {delay.get():g} s: until then nothing is seen, ready or dead"
+                remedy = "use a startupProbe with many tries instead of a long delay"
+                yield Hit(delay.path or probe.path, text, remedy, f"{delay.get():g}")
+
+
+def switched_off(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-016: a probe is not switched off by numbers."""
+    for _, container in engine_containers(workload):
+        for probe in container.probes.values():
+            given = budget(probe)
+            if given.known and given.get() >= float(settings["most_seconds"]):
+                text = f"the {probe.kind} probe fails after {given.get() / 3600:g} h: it is as good as off"
+                yield Hit(where(workload, "probes", given), text, "choose numbers that end within an hour", f"{given.get():g}")
+
+
+def liveness_patience(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-015: the liveness probe does not kill a busy engine."""
+    for _, container in engine_containers(workload):
+        probe = container.probes.get("liveness")
+        if probe is None or not probe.failure_threshold.default(3).known or not probe.period.default(10).known:
+            continue
+        window = probe.failure_threshold.default(3).get() * probe.period.default(10).get()
+        if window < float(settings["least_seconds"]):
+            text = f"the engine is killed after {window:g} s without an answer; a long prefill or a compile can keep it busy for longer"
+            yield Hit(probe.path, text, "raise failureThreshold or periodSeconds to at least 60 s in all", f"{window:g}")
+
+
+RULES = (
+    Rule(
+        code="ROLL-001",
+        severity=Severity.ERROR,
+        demand="The probe that can kill a loading engine gives it the time that its model needs.",
+        reason="The kubelet restarts the container before the model is loaded, and then again: an endless crash loop.",
+        source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'; opendatahub-io/kserve#1161",
+        remedy="Add a startupProbe whose periodSeconds x failureThreshold exceeds the load time.",
+        fault="probe-too-short",
+        links=("https://kubernetes.io/docs/tasks/configure-pod-container/configure-liveness-readiness-startup-probes/",),
+        workload=startup_budget,
+        settings={"least_seconds": 120, "base_seconds": 100, "bytes_per_second": 75e6, "cap_seconds": 300},
+    ),
+    Rule(
+        code="ROLL-008",
+        severity=Severity.WARNING,
+        demand="An engine that serves has probes.",
+        reason="Without readiness every rollout sends requests to an engine that still loads; without liveness a hung one stays.",
+        source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'",
+        remedy="Add startup, readiness and liveness probes on /health.",
+        fault="probe-none",
+        links=("https://kubernetes.io/docs/tasks/configure-pod-container/configure-liveness-readiness-startup-probes/",),
+        workload=some_probe,
+    ),
+    Rule(
+        code="ROLL-009",
+        severity=Severity.WARNING,
+        demand="An engine gets traffic only when it is ready for it.",
+        reason="A running container counts as ready at once; loading takes minutes.",
+        source="Kubernetes documentation, 'Pod Lifecycle' (container probes)",
+        remedy="Add a readinessProbe.",
+        links=("https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-probes",),
+        workload=readiness,
+    ),
+    Rule(
+        code="ROLL-014",
+        severity=Severity.WARNING,
+        demand="A probe begins within a reasonable time.",
+        reason="A long initial delay is always waited in full, also when the engine is ready or dead after a minute.",
+        source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes' (startup probes)",
+        remedy="Use a startupProbe.",
+        fault="probe-absurd-delay",
+        workload=absurd_delay,
+        settings={"most_seconds": 1200},
+    ),
+    Rule(
+        code="ROLL-016",
+        severity=Severity.WARNING,
+        demand="A probe is not switched off by its numbers.",
+        reason="An engine that never starts, or hangs, keeps its GPUs and its place for hours.",
+        source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'",
+        remedy="Choose numbers that end within an hour.",
+        fault="probe-disabled",
+        workload=switched_off,
+        settings={"most_seconds": 36000},
+    ),
+    Rule(
+        code="ROLL-015",
+        severity=Severity.INFO,
+        demand="The liveness probe does not kill a busy engine.",
+        reason="/health shares the event loop with the API; a restart loses every running request and minutes of loading.",
+        source="vllm/entrypoints/openai/api_server.py; Kubernetes documentation, 'Pod Lifecycle'",
+        remedy="Give it at least a minute.",
+        workload=liveness_patience,
+        settings={"least_seconds": 30},
+    ),
+)

@@ -1,0 +1,257 @@
+"""Rollouts and disruption: surge pods that need a free GPU, budgets that no drain can satisfy, deadlines."""
+
+import math
+from collections.abc import Iterable
+
+from interlock.infra.facts import Budget, Bundle, Fact, Pool, Workload
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.net_services import same_namespace, selects
+from interlock.infra.rules.reading.units import counted, engine_containers, pod_count, pod_units, shared_cards, where
+from interlock.infra.rules.roll_probes import budget, killing_probe
+from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.sto_volumes import claim_of, one_node, pinned
+
+_ROLLING = ("Deployment", "Server")
+
+
+def portion(text: str, of: int, up: bool) -> int:
+    """A number or percentage of ``of`` as Kubernetes rounds it. Raises ValueError."""
+    if text.strip().endswith("%"):
+        share = float(text.strip()[:-1]) / 100 * of
+        return math.ceil(share - 1e-9) if up else math.floor(share + 1e-9)
+    return int(text)
+
+
+def surge(workload: Workload) -> tuple[int, int] | None:
+    """(maxSurge, maxUnavailable) as pods of a rolling update; None when it does not roll or cannot be told."""
+    strategy = workload.rollout.strategy.default("RollingUpdate")
+    replicas = workload.replicas.default(1)
+    if workload.origin.kind not in _ROLLING or strategy.value != "RollingUpdate" or not replicas.known:
+        return None
+    above = workload.rollout.max_surge.default("25%").map(lambda text: portion(text, replicas.get(), up=True))
+    below = workload.rollout.max_unavailable.default("25%").map(lambda text: portion(text, replicas.get(), up=False))
+    if not above.known or not below.known:
+        return None
+    if above.get() == 0 and below.get() == 0 and not _both_stated_zero(workload):
+        return 0, 1
+    return above.get(), below.get()
+
+
+def _both_stated_zero(workload: Workload) -> bool:
+    return all(fact.known and fact.get().strip() in ("0", "0%") for fact in (workload.rollout.max_surge, workload.rollout.max_unavailable))
+
+
+def neither_moves(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-002: a rolling update may add a pod or take one away."""
+    if _both_stated_zero(workload):
+        text = "maxSurge 0 and maxUnavailable 0: a rolling update may neither add a pod nor take one away"
+        yield Hit(where(workload, "strategy", workload.rollout.max_surge), text, "set maxUnavailable to 1 (without a spare GPU)", "0/0")
+
+
+def surge_fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-003: the surge pod of a rolling update finds a free GPU and its volume."""
+    moves = surge(workload)
+    if moves is None or moves[1] > 0 or moves[0] == 0 or not workload.pods or workload.replicas.value == 0:
+        return
+    units = pod_units(workload, workload.pods[0])
+    if not units.known or units.get() == 0:
+        return
+    path = workload.rollout.path or where(workload, "strategy", workload.rollout.strategy)
+    asked = f"a rolling update starts {moves[0]} pod with {units.get()} GPUs before it stops one (maxSurge {moves[0]}, maxUnavailable 0)"
+    remedy = "set strategy Recreate, or maxSurge 0 and maxUnavailable 1"
+    free = _free(workload, bundle)
+    shared = shared_cards(workload, bundle)
+    if free is not None and free < units.get():
+        yield Hit(path, f"{asked}, but {free} are free", remedy, "RollingUpdate")
+    elif free is not None and shared and bundle.pool(workload) and bundle.pool(workload).free.absent:  # type: ignore[union-attr]
+        yield Hit(path, f"{asked} on a shared card: both hold their memory at once", remedy, severity=Severity.WARNING)
+    elif free is None:
+        yield from _unknown_capacity(workload, bundle, path, asked, remedy)
+
+
+def _unknown_capacity(workload: Workload, bundle: Bundle, path: str, asked: str, remedy: str) -> Iterable[Hit]:
+    pod = workload.pods[0]
+    held = [volume.claim for volume in pod.volumes if one_node(claim_of(volume, workload, bundle))]
+    chosen = workload.rollout.max_unavailable.known
+    if held and chosen:
+        text = f"{asked}, and claim {held[0]} (for one node) stays with the old pod"
+        yield Hit(path, text, remedy, "RollingUpdate")
+    elif held or pinned(pod) or chosen:
+        why = f"claim {held[0]} (for one node) stays with the old pod" if held else "whether a GPU is free is not known here"
+        yield Hit(path, f"{asked}; {why}", remedy, "RollingUpdate", severity=Severity.WARNING)
+    else:
+        text = f"{asked}; whether a GPU is free is not known here"
+        yield Hit(path, text, remedy, severity=Severity.INFO, detail="Undecided: it depends on the cluster's spare GPUs.")
+
+
+def _free(workload: Workload, bundle: Bundle) -> int | None:
+    """Units that the pool has beyond what its workloads ask for; None when it is not known."""
+    pool = bundle.pool(workload)
+    if pool is None:
+        return None
+    if pool.free.known:
+        return pool.free.get()
+    nodes = pool.max_nodes if pool.max_nodes.known else pool.nodes
+    if not nodes.known or not pool.gpus_per_node.known:
+        return None
+    used = 0
+    for other in bundle.workloads:
+        if other.pool.known and other.pool.get() == pool.name:
+            for pod in other.pods:
+                units, count, replicas = pod_units(other, pod), pod_count(pod), other.replicas.default(1)
+                used += units.get() * count.get() * replicas.get() if units.known and count.known and replicas.known else 0
+    return _whole_pods(pool, nodes.get(), workload) - used if used >= 0 else None
+
+
+def _whole_pods(pool: Pool, nodes: int, workload: Workload) -> int:
+    """Units of the pool that pods of this size can really use: the remainder of each node is lost to them."""
+    units = pod_units(workload, workload.pods[0])
+    each = units.get() if units.known and units.get() > 0 else 1
+    return nodes * (pool.gpus_per_node.get() // each) * each
+
+
+def _covered(plan: Budget, bundle: Bundle) -> list[Workload]:
+    found = []
+    for workload in bundle.workloads:
+        near = same_namespace(plan.origin.namespace, workload.origin.namespace)
+        if near and workload.engine.name == "vllm" and any(selects(plan.selector, pod.labels) for pod in workload.pods):
+            found.append(workload)
+    return found
+
+
+def budget_allows_a_drain(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-004: a disruption budget lets at least one pod go."""
+    for plan in bundle.budgets:
+        covered = _covered(plan, bundle)
+        if not covered:
+            continue
+        counts = [_most_replicas(workload, bundle) for workload in covered]
+        total = sum(count.get() for count in counts) if all(count.known for count in counts) else None
+        blocked = _blocked(plan, total)
+        if blocked:
+            remedy = "set maxUnavailable to 1 instead (or run a replica more than minAvailable)"
+            path = plan.max_unavailable.path if plan.max_unavailable.known else plan.min_available.path
+            value = str(plan.max_unavailable.value if plan.max_unavailable.known else plan.min_available.value)
+            yield Hit(path or "spec", f"{blocked}: a node drain or upgrade waits for ever", remedy, value, origin=plan.origin)
+
+
+def _most_replicas(workload: Workload, bundle: Bundle) -> Fact[int]:
+    """The most replicas a workload can have: its autoscaler's maximum, else its own number."""
+    for scaler in bundle.autoscalers:
+        if scaler.target.known and scaler.target.get() == workload.origin.name:
+            return scaler.max_replicas
+    pods = sum(pod_count(pod).value or 1 for pod in workload.pods)
+    stated = workload.replicas if workload.autoscaled else workload.replicas.default(1)
+    return stated.map(lambda replicas: replicas * pods)
+
+
+def _blocked(plan: Budget, total: int | None) -> str:
+    """Why the budget allows no disruption, or the empty string."""
+    lost, kept = plan.max_unavailable, plan.min_available
+    if lost.known and lost.get().strip() in ("0", "0%"):
+        return "maxUnavailable 0 lets no pod go"
+    if kept.known and kept.get().strip() == "100%":
+        return "minAvailable 100% lets no pod go"
+    least = kept.map(lambda text: portion(text, total or 0, up=True))
+    if total and least.known and not lost.known and least.get() >= total:
+        return f"minAvailable {kept.get()} of {total} pods lets {max(total - least.get(), 0)} go"
+    return ""
+
+
+def budget_exists(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-005: several replicas have a disruption budget."""
+    if not bundle.closed or not workload.replicas.known or workload.replicas.get() < 2:
+        return
+    if not any(workload in _covered(plan, bundle) for plan in bundle.budgets):
+        text = f"{workload.replicas.get()} replicas and no PodDisruptionBudget: a drain may take all of them at once"
+        yield Hit(where(workload, "replicas", workload.replicas), text, "add a PodDisruptionBudget with maxUnavailable 1")
+
+
+def deadline(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-006: a Deployment waits longer than its pods may take to start."""
+    if workload.origin.kind not in _ROLLING:
+        return
+    patience = workload.rollout.progress_deadline.default(600)
+    for _, container in engine_containers(workload):
+        probe = killing_probe(container)
+        allowed = budget(probe) if probe and probe.kind == "startup" else Fact()
+        if allowed.known and patience.known and allowed.get() > patience.get():
+            text = f"the startup probe allows {allowed.get():g} s, but after {patience.get():g} s the Deployment counts as failed"
+            path = workload.rollout.progress_deadline.path or where(workload, "progress_deadline")
+            remedy = f"set progressDeadlineSeconds to at least {allowed.get() + 60:g}"
+            level = Severity.ERROR if workload.origin.ours else Severity.WARNING
+            yield Hit(path, text, remedy, f"{patience.get():g}", severity=level)
+
+
+def bare_pod(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """ROLL-007: something restarts the pod elsewhere when its node goes."""
+    if workload.origin.kind == "Pod" and any(counted(container) for _, container in engine_containers(workload)):
+        text = "a bare Pod is not started again when its node is drained or fails"
+        yield Hit(workload.origin.path or "kind", text, "make it a Deployment with one replica", "Pod")
+
+
+RULES = (
+    Rule(
+        code="ROLL-002",
+        severity=Severity.ERROR,
+        demand="A rolling update may add a pod or take one away.",
+        reason="With both at 0 it can never progress; the API server refuses it.",
+        source="Kubernetes documentation, 'Deployments' (max unavailable, max surge); opendatahub-io/kserve#1822",
+        remedy="Set maxUnavailable to 1.",
+        fault="rollout-deadlock",
+        links=("https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#rolling-update-deployment",),
+        workload=neither_moves,
+    ),
+    Rule(
+        code="ROLL-003",
+        severity=Severity.ERROR,
+        demand="The surge pod of a rolling update finds a free GPU and its volume.",
+        reason="The new pod waits for the GPU that the old one holds, and the old one waits for the new: the update stands still.",
+        source="Kubernetes documentation, 'Deployments' (defaults 25% rounded up and down); ai-runway/airunway#400",
+        remedy="Use Recreate or maxSurge 0, or keep a GPU free.",
+        fault="rollout-deadlock",
+        links=("https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#strategy",),
+        workload=surge_fits,
+    ),
+    Rule(
+        code="ROLL-004",
+        severity=Severity.ERROR,
+        demand="A disruption budget lets at least one pod go.",
+        reason="Evictions are refused for ever: node upgrades and autoscalers hang until somebody deletes the budget.",
+        source="Kubernetes documentation, 'Specifying a Disruption Budget'; kubernetes/kubernetes#48307",
+        remedy="Use maxUnavailable 1.",
+        fault="pdb-blocks-drain",
+        links=("https://kubernetes.io/docs/tasks/run-application/configure-pdb/",),
+        bundle=budget_allows_a_drain,
+    ),
+    Rule(
+        code="ROLL-005",
+        severity=Severity.WARNING,
+        demand="Several replicas have a disruption budget.",
+        reason="Without one a drain of two nodes takes the whole service, and each replica takes minutes to come back.",
+        source="Kubernetes documentation, 'Disruptions'",
+        remedy="Add a PodDisruptionBudget with maxUnavailable 1.",
+        links=("https://kubernetes.io/docs/concepts/workloads/pods/disruptions/",),
+        workload=budget_exists,
+    ),
+    Rule(
+        code="ROLL-006",
+        severity=Severity.WARNING,
+        demand="A Deployment waits longer than its pods may take to start.",
+        reason="It is reported as failed while the model still loads; tools that wait for it roll back or stop.",
+        source="Kubernetes documentation, 'Deployments' (progressDeadlineSeconds, 600 by default)",
+        remedy="Raise progressDeadlineSeconds above the startup budget.",
+        links=("https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#progress-deadline-seconds",),
+        workload=deadline,
+    ),
+    Rule(
+        code="ROLL-007",
+        severity=Severity.WARNING,
+        demand="An engine's pod belongs to a controller.",
+        reason="A bare Pod ends with its node.",
+        source="Kubernetes documentation, 'Pods' (working with Pods)",
+        remedy="Use a Deployment.",
+        fault="bare-pod",
+        workload=bare_pod,
+    ),
+)

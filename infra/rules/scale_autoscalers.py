@@ -1,0 +1,264 @@
+"""Autoscaling and quota: what is measured, what wakes a service at zero, and whether the pool can give what is asked."""
+
+from collections.abc import Iterable
+
+from interlock.infra.facts import Autoscaler, Bundle, Fact, Quota, Workload
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.net_services import same_namespace
+from interlock.infra.rules.reading.series import engine_series
+from interlock.infra.rules.reading.units import counted, engine_containers, number, pod_count, pod_units, where
+from interlock.infra.rules.rule import Hit, Rule, Settings
+
+
+def target_of(scaler: Autoscaler, bundle: Bundle) -> Workload | None:
+    """The engine workload that an autoscaler scales."""
+    if not scaler.target.known:
+        return None
+    for workload in bundle.workloads:
+        near = same_namespace(scaler.origin.namespace, workload.origin.namespace)
+        kind = scaler.target_kind.value if scaler.target_kind.known else "Deployment"
+        if near and workload.engine.name == "vllm" and workload.origin.name == scaler.target.get() and workload.origin.kind == kind:
+            return workload
+    return None
+
+
+def on_cpu(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """SCALE-001: an engine on GPUs is not scaled on CPU or memory."""
+    for scaler in bundle.autoscalers:
+        workload = target_of(scaler, bundle)
+        on_gpu = workload and any(counted(container) for _, container in engine_containers(workload))
+        for source, name, path in scaler.metrics if on_gpu else ():
+            kind = source.lower()
+            if kind in ("resource", "containerresource", "cpu", "memory") and name.value in ("cpu", "memory"):
+                text = f"scaled on {name.value}: an engine's {name.value} says nothing about its queue"
+                remedy = "scale on vllm:num_requests_waiting (KEDA prometheus trigger)"
+                yield Hit(path or name.path, text, remedy, str(name.value), origin=scaler.origin)
+
+
+def both_kinds(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """SCALE-002: one autoscaler per workload."""
+    by_target: dict[tuple[str, str], list[Autoscaler]] = {}
+    for scaler in bundle.autoscalers:
+        if scaler.target.known and target_of(scaler, bundle):
+            by_target.setdefault((scaler.origin.namespace, scaler.target.get()), []).append(scaler)
+    for (_, target), scalers in by_target.items():
+        kinds = {scaler.origin.kind for scaler in scalers}
+        names = {(scaler.origin.kind, scaler.origin.name, scaler.origin.file) for scaler in scalers}
+        if len(names) > 1 and {"HorizontalPodAutoscaler", "ScaledObject"} <= kinds and len({s.origin.file for s in scalers}) == 1:
+            first = next(scaler for scaler in scalers if scaler.origin.kind == "HorizontalPodAutoscaler")
+            text = f"{target} is scaled by an HPA and by a ScaledObject (which makes an HPA of its own): they undo each other"
+            yield Hit(first.target.path or "spec.scaleTargetRef", text, "keep one of the two", target, origin=first.origin)
+
+
+def replicas_stated(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """SCALE-003: an autoscaled workload states no replicas of its own."""
+    for scaler in bundle.autoscalers:
+        workload = target_of(scaler, bundle)
+        if workload and workload.replicas.known and not workload.origin.form.startswith("chart"):
+            count = workload.replicas.get()
+            text = f"replicas {count} beside an autoscaler: every apply sets the count back and drops running replicas"
+            yield Hit(where(workload, "replicas", workload.replicas), text, "leave replicas out", str(count), origin=workload.origin)
+
+
+def ceiling(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """SCALE-004: the pool can hold the most replicas."""
+    for scaler in bundle.autoscalers:
+        workload = target_of(scaler, bundle)
+        pool = bundle.pool(workload) if workload else None
+        if workload is None or pool is None or not scaler.max_replicas.known or not pool.gpus_per_node.known:
+            continue
+        nodes = pool.max_nodes if pool.max_nodes.known else pool.nodes
+        each = [pod_units(workload, pod) for pod in workload.pods]
+        if not nodes.known or len(each) != 1 or not each[0].known or each[0].get() < 1 or pod_count(workload.pods[0]).value != 1:
+            continue
+        fit = nodes.get() * (pool.gpus_per_node.get() // each[0].get())
+        if scaler.max_replicas.get() > fit:
+            sums = f"{nodes.get()} nodes x floor({pool.gpus_per_node.get()} / {each[0].get()}) = {fit}"
+            text = f"up to {scaler.max_replicas.get()} replicas, but {sums} fit"
+            yield Hit(scaler.max_replicas.path, text, f"set the maximum to {fit}, or enlarge pool {pool.name}", origin=scaler.origin)
+
+
+def floor_and_ceiling(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """SCALE-005: the minimum is not above the maximum."""
+    for scaler in bundle.autoscalers:
+        low, high = scaler.min_replicas, scaler.max_replicas
+        if low.known and high.known and low.get() > high.get() and target_of(scaler, bundle):
+            text = f"minimum {low.get()} is above maximum {high.get()}"
+            yield Hit(low.path, text, f"set the maximum to at least {low.get()}", str(low.get()), origin=scaler.origin)
+
+
+def wakes_from_zero(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """SCALE-006: a service at zero is woken by a metric that exists at zero."""
+    for scaler in bundle.autoscalers:
+        least = scaler.min_replicas.default(0)
+        if scaler.origin.kind != "ScaledObject" or not least.known or least.get() > 0:
+            continue
+        queries = [name for source, name, _ in scaler.metrics if source.lower() == "prometheus"]
+        only = queries and len(queries) == len(scaler.metrics) and all(query.known and _own_series_only(query.get()) for query in queries)
+        if only and target_of(scaler, bundle):
+            text = "at zero replicas nothing exports these metrics, so nothing ever wakes the service"
+            remedy = "set minReplicaCount to 1, or add a trigger that exists at zero (gateway queue, HTTP add-on, cron)"
+            yield Hit(scaler.min_replicas.path or "spec.minReplicaCount", text, remedy, "0", origin=scaler.origin)
+
+
+_AT_ZERO = ("vector(", "absent(", "envoy", "istio", "nginx", "gateway", "kube_", "http_requests", "inference_")
+
+
+def _own_series_only(query: str) -> bool:
+    return bool(engine_series(query)) and not any(word in query for word in _AT_ZERO)
+
+
+def empty_results(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """SCALE-007: an empty query result is no silent zero."""
+    for scaler in bundle.autoscalers:
+        prometheus = any(source.lower() == "prometheus" for source, _, _ in scaler.metrics)
+        stated = scaler.options.get("ignoreNullValues", Fact())
+        if prometheus and scaler.origin.kind in ("ScaledObject", "ScaledJob") and (stated.absent or stated.value == "true"):
+            level = Severity.WARNING if stated.known else Severity.INFO
+            text = "an empty query result counts as no load (ignoreNullValues is true by default): a renamed metric scales down"
+            remedy = 'set ignoreNullValues: "false" on the trigger, or alert on an absent metric'
+            yield Hit(stated.path or "spec.triggers", text, remedy, "true", severity=level, origin=scaler.origin)
+
+
+def quota(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """SCALE-008: a namespace's quota covers its engines."""
+    for limit in bundle.quotas:
+        for name, fact in limit.hard.items():
+            resource = name.removeprefix("requests.").removeprefix("limits.")
+            asked, users = _asked(limit, bundle, resource)
+            allowed = fact.map(number)
+            if allowed.known and asked > allowed.get() and resource not in ("cpu", "memory"):
+                text = f"the namespace may use {allowed.get():g} {resource}, but its engines ask for {asked:g} ({', '.join(users)})"
+                yield Hit(fact.path, text, f"raise the quota to {asked:g}, or ask for fewer replicas", fact.get(), origin=limit.origin)
+
+
+def _asked(limit: Quota, bundle: Bundle, resource: str) -> tuple[float, list[str]]:
+    total, users = 0.0, []
+    for workload in bundle.workloads:
+        if not limit.origin.namespace or workload.origin.namespace != limit.origin.namespace:
+            continue
+        replicas = workload.replicas.default(1)
+        mine = 0.0
+        for pod in workload.pods:
+            for container in pod.containers:
+                units = counted(container)
+                if units and units.resource == resource and units.count.known and pod_count(pod).known:
+                    mine += units.count.get() * pod_count(pod).get()
+        if mine and replicas.known:
+            total += mine * replicas.get()
+            users.append(f"{workload.origin.name} {mine * replicas.get():g}")
+    return total, users
+
+
+def adapter(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """SCALE-009: external metrics come by a way that stays."""
+    for scaler in bundle.autoscalers:
+        for source, name, path in scaler.metrics:
+            if scaler.origin.kind == "HorizontalPodAutoscaler" and source.lower() in ("pods", "object") and target_of(scaler, bundle):
+                text = f"{name.value or 'a pod metric'} reaches an HPA through prometheus-adapter, which is being given up"
+                yield Hit(
+                    path or name.path,
+                    text,
+                    "use a KEDA ScaledObject with a prometheus trigger",
+                    str(name.value or ""),
+                    origin=scaler.origin,
+                )
+
+
+_KEDA = ("https://keda.sh/docs/latest/scalers/prometheus/",)
+_HPA = ("https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/",)
+
+RULES = (
+    Rule(
+        code="SCALE-001",
+        severity=Severity.WARNING,
+        demand="An engine on GPUs is scaled on its queue.",
+        reason="CPU use of an engine hardly follows load (one busy loop per worker), so it scales never, or always.",
+        source="vLLM documentation, 'Metrics'; production experience in vllm-project/production-stack (KEDA tutorials)",
+        remedy="Scale on vllm:num_requests_waiting.",
+        fault="hpa-cpu",
+        links=_KEDA,
+        bundle=on_cpu,
+    ),
+    Rule(
+        code="SCALE-002",
+        severity=Severity.ERROR,
+        demand="One autoscaler per workload.",
+        reason="A ScaledObject makes an HPA of its own; two HPAs on one target fight, and Kubernetes reports AmbiguousSelector.",
+        source="keda.sh documentation, 'Scaling Deployments'; Kubernetes documentation, HPA conditions",
+        remedy="Keep one of them.",
+        links=_HPA,
+        bundle=both_kinds,
+    ),
+    Rule(
+        code="SCALE-003",
+        severity=Severity.WARNING,
+        demand="An autoscaled workload states no replicas of its own.",
+        reason="Each apply resets the count and kills replicas in the middle of answers; each comes back minutes later.",
+        source="Kubernetes documentation, 'Migrating Deployments and StatefulSets to horizontal autoscaling'",
+        remedy="Leave spec.replicas out.",
+        links=_HPA,
+        bundle=replicas_stated,
+    ),
+    Rule(
+        code="SCALE-004",
+        severity=Severity.ERROR,
+        demand="The pool can hold the most replicas that the autoscaler may ask for.",
+        reason="The last replicas stay Pending, just when the load is highest.",
+        source="Kubernetes documentation, 'Horizontal Pod Autoscaling'",
+        remedy="Lower the maximum or enlarge the pool.",
+        fault="unschedulable",
+        links=_HPA,
+        bundle=ceiling,
+    ),
+    Rule(
+        code="SCALE-005",
+        severity=Severity.ERROR,
+        demand="The autoscaler's minimum is not above its maximum.",
+        reason="The API server refuses it.",
+        source="Kubernetes API reference, HorizontalPodAutoscalerSpec",
+        remedy="Raise the maximum.",
+        links=_HPA,
+        bundle=floor_and_ceiling,
+    ),
+    Rule(
+        code="SCALE-006",
+        severity=Severity.ERROR,
+        demand="A service at zero replicas is woken by a metric that exists at zero.",
+        reason="With no pod nothing exports the engine's metrics, so the query stays empty and the service stays at zero.",
+        source="keda.sh documentation, 'Prometheus' scaler; vLLM serves its metrics from the engine's own pod",
+        remedy="Keep one replica, or add a trigger that exists at zero.",
+        links=_KEDA,
+        bundle=wakes_from_zero,
+    ),
+    Rule(
+        code="SCALE-007",
+        severity=Severity.WARNING,
+        demand="An empty query result is no silent zero.",
+        reason="KEDA takes an empty result as no load and reports no error.",
+        source="keda.sh documentation, 'Prometheus' scaler (ignoreNullValues); llm-d/llm-d#1981",
+        remedy="Set ignoreNullValues to false, or alert on absent().",
+        links=_KEDA,
+        bundle=empty_results,
+    ),
+    Rule(
+        code="SCALE-008",
+        severity=Severity.ERROR,
+        demand="A namespace's quota covers its engines.",
+        reason="The API server refuses the pods beyond it; the Deployment shows no pod at all.",
+        source="Kubernetes documentation, 'Resource Quotas'",
+        remedy="Raise the quota or lower the replicas.",
+        links=("https://kubernetes.io/docs/concepts/policy/resource-quotas/",),
+        bundle=quota,
+    ),
+    Rule(
+        code="SCALE-009",
+        severity=Severity.INFO,
+        demand="Custom metrics reach the autoscaler by a way that is maintained.",
+        reason="prometheus-adapter is being deprecated.",
+        source="kubernetes-sigs/prometheus-adapter README",
+        remedy="Use a KEDA ScaledObject.",
+        links=_KEDA,
+        bundle=adapter,
+    ),
+)

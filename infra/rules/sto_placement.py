@@ -1,0 +1,101 @@
+"""Where volumes are and who may mount them: node folders and Pod Security, local volumes and when they bind."""
+
+from collections.abc import Iterable
+
+from interlock.infra.facts import Bundle, Volume, Workload
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading.units import where
+from interlock.infra.rules.rule import Hit, Rule, Settings
+
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+LATE = "WaitForFirstConsumer"
+_OPEN = "privileged"
+
+
+def _level(workload: Workload, bundle: Bundle) -> str:
+    """The Pod Security level that the workload's namespace enforces as far as the documents say; empty when they do not."""
+    for space in bundle.namespaces:
+        if space.origin.name == workload.origin.namespace and space.pod_security.known:
+            return space.pod_security.get()
+    return ""
+
+
+def host_path_allowed(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """STO-101: a pod with a folder of the node is in a namespace that allows it."""
+    level = _level(workload, bundle)
+    if level in ("", _OPEN):
+        return
+    for pod in workload.pods:
+        for volume in (each for each in pod.volumes if each.kind == "hostPath"):
+            text = f"{volume.host_path or volume.name} is a folder of the node, and namespace {workload.origin.namespace} enforces {level}"
+            remedy = "use a claim on a local PersistentVolume, which every level allows, or a namespace of the level privileged"
+            yield Hit(volume.path or where(workload, "volumes"), text, remedy, volume.host_path)
+
+
+def late_binding(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """STO-102: a class of local volumes binds when the pod is scheduled."""
+    local = {each.storage_class.get() for each in bundle.local_volumes if each.storage_class.known}
+    for named in bundle.storage_classes:
+        of_nodes = named.origin.name in local or (named.provisioner.known and named.provisioner.get() == NO_PROVISIONER)
+        binding = named.binding.default("Immediate")
+        if of_nodes and binding.known and binding.get() != LATE:
+            text = (
+                f"class {named.origin.name} of volumes on nodes binds {binding.get()}: the claim takes a volume before the pod has a node"
+            )
+            yield Hit(named.binding.path or "volumeBindingMode", text, f"set volumeBindingMode: {LATE}", binding.get(), origin=named.origin)
+
+
+def known_nodes(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """STO-103: weights in a folder of the node are on every node that may get the pod."""
+    if not workload.origin.ours:
+        return
+    pool = bundle.pool(workload)
+    nodes = pool.nodes.get() if pool and pool.nodes.known else 1
+    for pod in workload.pods:
+        for volume in pod.volumes:
+            if _given(volume, pod.affinity, pod.containers) and nodes > 1:
+                text = f"{volume.host_path} must hold the weights already, and any of the pool's {nodes} nodes may get the pod"
+                remedy = "name the nodes that hold it (stores[].nodes), or use kind node-sync, which fills every node"
+                yield Hit(volume.path, text, remedy, volume.host_path)
+
+
+def _given(volume: Volume, affinity: bool, containers: Iterable[object]) -> bool:
+    """A folder that must be there: our own pods mount one that a copy fills as DirectoryOrCreate, beside an init container."""
+    filled = any(getattr(each, "name", "") == "weights-sync" for each in containers)
+    return volume.kind == "hostPath" and volume.name == "weights" and not affinity and not filled
+
+
+_STANDARDS = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
+
+RULES = (
+    Rule(
+        code="STO-101",
+        severity=Severity.ERROR,
+        demand="A pod that mounts a folder of its node is in a namespace whose Pod Security level allows it.",
+        reason="The levels baseline and restricted forbid hostPath: the API server refuses every pod, and the Deployment stays empty.",
+        source="Kubernetes documentation, 'Pod Security Standards' (HostPath Volumes)",
+        remedy="Use a local PersistentVolume, or a privileged namespace.",
+        links=(_STANDARDS,),
+        workload=host_path_allowed,
+    ),
+    Rule(
+        code="STO-102",
+        severity=Severity.ERROR,
+        demand="A class of local volumes binds when its first pod is scheduled.",
+        reason="Bound at once, the claim picks a node without looking at GPUs; the pod can then run nowhere else and stays Pending.",
+        source="Kubernetes documentation, 'Storage Classes' (Volume binding mode, Local)",
+        remedy="Set volumeBindingMode: WaitForFirstConsumer.",
+        links=("https://kubernetes.io/docs/concepts/storage/storage-classes/#volume-binding-mode",),
+        bundle=late_binding,
+    ),
+    Rule(
+        code="STO-103",
+        severity=Severity.ERROR,
+        demand="Weights in a node's folder are on every node that may get the pod.",
+        reason="On a node without the folder the pod waits in ContainerCreating (hostPath type check failed).",
+        source="Kubernetes documentation, 'Volumes' (hostPath, type Directory)",
+        remedy="Name the nodes, or copy the weights to every node.",
+        links=("https://kubernetes.io/docs/concepts/storage/volumes/#hostpath",),
+        workload=known_nodes,
+    ),
+)

@@ -1,0 +1,244 @@
+"""Model storage: volumes that replicas share, weights that must fit, files that must be there."""
+
+import re
+from collections.abc import Iterable
+
+from interlock.infra.facts import Bundle, Claim, Container, Fact, Pod, Volume, Workload
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.gpu_devices import official
+from interlock.infra.rules.net_services import same_namespace
+from interlock.infra.rules.reading.checkpoint import weights
+from interlock.infra.rules.reading.units import engine_containers, pod_count, pool_of, switched_on, where
+from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.values import bytes_of, gib
+
+_CACHE_PATHS = ("/root/.cache", "/.cache", "/data", "/models", "/model", "/mnt", "/cache", "/workspace", "/home", "/opt", "/var")
+_ONE_NODE = ("ReadWriteOnce", "ReadWriteOncePod")
+
+
+def claim_of(volume: Volume, workload: Workload, bundle: Bundle) -> Claim | None:
+    """The claim of the documents that a volume uses."""
+    if volume.kind != "persistentVolumeClaim" or not volume.claim:
+        return None
+    near = (c for c in bundle.claims if c.origin.name == volume.claim and same_namespace(c.origin.namespace, workload.origin.namespace))
+    return next(near, None)
+
+
+def one_node(claim: Claim | None) -> bool:
+    """Whether a claim can be mounted on one node only."""
+    return (
+        claim is not None
+        and claim.access_modes.known
+        and bool(claim.access_modes.get())
+        and set(claim.access_modes.get()) <= set(_ONE_NODE)
+    )
+
+
+def pinned(pod: Pod) -> bool:
+    """Whether all pods of a template sit on one node."""
+    return "kubernetes.io/hostname" in pod.node_selector
+
+
+def shared_claim(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """STO-001: a claim for one node is not shared by pods on several."""
+    pods = sum(count.get() if (count := pod_count(pod)).known else 1 for pod in workload.pods)
+    replicas = workload.replicas.default(1)
+    scaled = _scaled_to(workload, bundle)
+    total = (replicas.get() if replicas.known else 1) * pods
+    seen: set[str] = set()
+    for pod in workload.pods:
+        for volume in pod.volumes:
+            claim = claim_of(volume, workload, bundle)
+            if claim is None or not one_node(claim) or pinned(pod) or volume.claim in seen or max(total, scaled) < 2:
+                continue
+            seen.add(volume.claim)
+            certain = total > 1
+            mode = claim.access_modes.get()[0]
+            what = f"{total} pods" if certain else f"up to {scaled} pods (autoscaled)"
+            text = f"claim {volume.claim} is {mode}, but {what} mount it: those on other nodes wait for the volume for ever"
+            level = Severity.ERROR if certain else Severity.WARNING
+            remedy = "use ReadWriteMany (or ReadOnlyMany), or a StatefulSet with a claim of its own per replica"
+            yield Hit(volume.path or claim.access_modes.path, text, remedy, mode, severity=level)
+
+
+def _scaled_to(workload: Workload, bundle: Bundle) -> int:
+    """The most replicas an autoscaler of the documents makes."""
+    best = 0
+    for scaler in bundle.autoscalers:
+        if scaler.target.known and scaler.target.get() == workload.origin.name and scaler.max_replicas.known:
+            best = max(best, scaler.max_replicas.get())
+    return best
+
+
+def host_path(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """STO-002: weights on a node's disk go with a node affinity."""
+    for pod, container in engine_containers(workload):
+        if pod.affinity or pod.node_selector:
+            continue
+        mounts = {mount.volume: mount for mount in container.mounts}
+        for volume in pod.volumes:
+            mount = mounts.get(volume.name)
+            if volume.kind == "hostPath" and mount and mount.mount_path.startswith(_CACHE_PATHS):
+                text = f"{volume.host_path or volume.name} of the node is mounted at {mount.mount_path}, but nothing ties the pod to a node"
+                remedy = "add a node affinity (kubernetes.io/hostname or a label of your own), or use a local PersistentVolume"
+                yield Hit(volume.path, text, remedy, volume.host_path)
+
+
+def unused_claim(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """STO-003: a claim of the documents is used by one of them."""
+    for claim in bundle.claims if any(workload.engine.name == "vllm" for workload in bundle.workloads) else ():
+        if claim.users.known and claim.users.get() == 0:
+            text = f"claim {claim.origin.name} is used by no pod of these documents"
+            yield Hit("metadata.name", text, "mount it where the model cache is, or delete it", claim.origin.name, origin=claim.origin)
+
+
+def room_for_weights(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """STO-004: the volume, the ephemeral storage or the node's disk holds the checkpoint."""
+    size, model = weights(workload), workload.engine.model
+    moved = workload.engine.flag("download-dir").known or workload.engine.flag("load-format").known
+    if size is None or not model.known or model.get().startswith("/") or "://" in model.get() or moved:
+        return
+    for pod, container in engine_containers(workload):
+        for limit, what, path in _rooms(workload, pod, container, bundle):
+            if limit < size.likely:
+                text = f"{what} holds {gib(limit)}, but the checkpoint has about {gib(size.likely)} ({size.origin})"
+                level = Severity.ERROR if limit < size.least else Severity.WARNING
+                yield Hit(path, text, f"make it at least {gib(size.likely * 1.2)}", gib(limit), severity=level)
+
+
+def _rooms(workload: Workload, pod: Pod, container: Container, bundle: Bundle) -> Iterable[tuple[int, str, str]]:
+    cache = _cache_mounts(container)
+    for volume in pod.volumes:
+        if volume.name not in cache or volume.medium == "Memory":
+            continue
+        claim = claim_of(volume, workload, bundle)
+        if claim and claim.size.known:
+            yield claim.size.get(), f"claim {volume.claim}", claim.size.path or volume.path
+        elif volume.kind == "emptyDir" and volume.size_limit.known:
+            yield volume.size_limit.get(), f"emptyDir {volume.name}", volume.size_limit.path or volume.path
+    if cache:
+        return
+    ephemeral = container.limits.get("ephemeral-storage", Fact()).map(bytes_of)
+    pool = pool_of(workload, bundle)
+    if ephemeral.known:
+        yield ephemeral.get(), "the ephemeral-storage limit", ephemeral.path
+    elif pool and pool.disk.known:
+        yield pool.disk.get(), f"the disk of a node of pool {pool.name}, where no volume holds the cache,", pool.disk.path or pod.path
+
+
+def _cache_mounts(container: Container) -> set[str]:
+    """Volumes mounted where the model is downloaded to."""
+    places = [container.env[name].get() for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") if _plain(container, name)]
+    places = places or ["/root/.cache/huggingface"]
+    return {
+        mount.volume for mount in container.mounts if any(f"{place}/".startswith(f"{mount.mount_path.rstrip('/')}/") for place in places)
+    }
+
+
+def _plain(container: Container, name: str) -> bool:
+    return name in container.env and container.env[name].known
+
+
+def offline(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """STO-005: an engine that may not download has its files on a volume."""
+    for pod, container in engine_containers(workload):
+        switch = next(
+            (container.env[n] for n in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE") if switched_on(container.env.get(n, Fact()))), None
+        )
+        held = [mount for mount in container.mounts if mount.mount_path != "/dev/shm"]
+        if switch is None or held or any(volume.kind == "image" for volume in pod.volumes):
+            continue
+        for what, name in _downloads(workload):
+            if not name.startswith(("/", "./")) and "://" not in name:
+                text = f"the engine may not download, but {what} {name} is a name of the hub and no volume holds it"
+                level = Severity.ERROR if official(workload) else Severity.WARNING
+                yield Hit(switch.path, text, "mount the model cache, or name a local path, or allow the download", name, severity=level)
+
+
+def _downloads(workload: Workload) -> list[tuple[str, str]]:
+    found = []
+    if workload.engine.model.known:
+        found.append(("the model", workload.engine.model.get()))
+    draft = workload.engine.flag("speculative-config")
+    match = re.search(r'"model"\s*:\s*"([^"]+)"', draft.get()) if draft.known else None
+    if match:
+        found.append(("the draft model", match.group(1)))
+    return found
+
+
+def gated(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """STO-006: a gated model is downloaded with a token."""
+    model = str(workload.engine.model.value) if workload.engine.model.known else ""
+    if not model.lower().startswith(tuple(str(settings["gated"]).split())):
+        return
+    for _, container in engine_containers(workload):
+        token = any(name in container.env for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH"))
+        cached = any(mount.mount_path.startswith(_CACHE_PATHS) for mount in container.mounts)
+        if not token and not container.env_from and not cached and workload.engine.flag("hf-token").absent:
+            text = f"{model} is gated on the hub (licence and token), and the engine gets no HF_TOKEN"
+            yield Hit(where(workload, "env"), text, "give HF_TOKEN from a Secret, of an account that accepted the licence", model)
+
+
+RULES = (
+    Rule(
+        code="STO-001",
+        severity=Severity.ERROR,
+        demand="A volume for one node is not shared by pods that may sit on several.",
+        reason="The second node cannot attach it: the pod waits in ContainerCreating, and rolling updates stop.",
+        source="Kubernetes documentation, 'Persistent Volumes' (access modes); vllm-project/production-stack#107",
+        remedy="Use ReadWriteMany, or one claim per replica.",
+        fault="pvc-rwo-multi-replica",
+        links=("https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes",),
+        workload=shared_claim,
+    ),
+    Rule(
+        code="STO-002",
+        severity=Severity.WARNING,
+        demand="Weights on hostPath go with a node affinity.",
+        reason="On another node the path is empty or of other content: the engine downloads again or finds no model.",
+        source="Kubernetes documentation, 'Volumes' (hostPath)",
+        remedy="Add a node affinity, or use a local PersistentVolume.",
+        fault="hostpath",
+        links=("https://kubernetes.io/docs/concepts/storage/volumes/#hostpath",),
+        workload=host_path,
+    ),
+    Rule(
+        code="STO-003",
+        severity=Severity.WARNING,
+        demand="A claim is used.",
+        reason="The volume costs money, and the engine that should use it downloads into its container at each start.",
+        source="Kubernetes documentation, 'Persistent Volumes'",
+        remedy="Mount it, or delete it.",
+        fault="unused-pvc",
+        bundle=unused_claim,
+    ),
+    Rule(
+        code="STO-004",
+        severity=Severity.ERROR,
+        demand="The place where the model is downloaded to holds the checkpoint.",
+        reason="The download stops with no space left, or the kubelet evicts the pod.",
+        source="llm-d/llm-d#857, GoogleCloudPlatform/kubernetes-engine-samples#1581",
+        remedy="Make the volume larger than the checkpoint, with a fifth to spare.",
+        workload=room_for_weights,
+    ),
+    Rule(
+        code="STO-005",
+        severity=Severity.ERROR,
+        demand="An engine that may not download finds all its files on a volume.",
+        reason="With HF_HUB_OFFLINE=1 the start fails as soon as one file (also of a draft model) is not in the cache.",
+        source="huggingface_hub documentation, HF_HUB_OFFLINE; noonghunna/club-3090#322",
+        remedy="Mount the cache, or name local paths.",
+        workload=offline,
+    ),
+    Rule(
+        code="STO-006",
+        severity=Severity.WARNING,
+        demand="A gated model is downloaded with a token.",
+        reason="The hub answers 401 without a token and 403 where the account has not accepted the licence.",
+        source="Hugging Face documentation, 'Gated models'; ray-project/ray#54812, awslabs/data-on-eks#605",
+        remedy="Give HF_TOKEN from a Secret to every engine pod.",
+        links=("https://huggingface.co/docs/hub/models-gated",),
+        workload=gated,
+        settings={"gated": "meta-llama/ google/gemma- mistralai/mistral-large mistralai/mixtral-8x22b"},
+    ),
+)

@@ -1,0 +1,174 @@
+"""Images and what is started in them: moving tags, doubtful references, packages installed at start."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from interlock.infra.catalog.vllm_tables import table
+from interlock.infra.facts import Bundle, Container, Workload
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading.units import engine_containers, version_of
+from interlock.infra.rules.rule import Hit, Rule, Settings
+
+_MOVING = frozenset({"latest", "nightly", "main", "master"})
+_MOVING_ALONE = frozenset({"dev", "develop", "devel", "edge", "stable", "head", "canary", "rolling", "snapshot", "unstable", "current"})
+_PINNED_BUILD = re.compile(r"(?<![0-9a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,64}(?![0-9a-f])|(?<!\d)20\d{2}[-_.]?\d{2}[-_.]?\d{2}(?!\d)")
+_VERSION = re.compile(r"\d+\.\d+")
+_INSTALLS = re.compile(
+    r"\b(?:pip3?|uv pip|uv)\s+(?:install|add|sync)\b|\bgit\s+clone\b"
+    r"|\b(?:apt-get|apt|dnf|yum|apk|microdnf)\b[^;&|\n]{0,40}\s(?:install|add)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An image reference taken apart."""
+
+    repository: str
+    tag: str
+    digest: str
+
+
+def reference(image: str) -> Reference:
+    """Repository, tag and digest of an image reference; a colon in the registry's port is no tag."""
+    name, _, digest = image.strip().partition("@")
+    head, slash, last = name.rpartition("/")
+    last, _, tag = last.partition(":")
+    return Reference(f"{head}{slash}{last}", tag, digest)
+
+
+def moving(tag: str) -> bool:
+    """Whether a tag is moved by its publisher: none, ``latest``, ``nightly`` or ``main`` without a date or commit, and the like."""
+    words = set(re.split(r"[-_.+]", tag.lower()))
+    if _PINNED_BUILD.search(tag.lower()):
+        return False
+    if not tag or words & _MOVING:
+        return not ((words & _MOVING) <= {"main", "master"} and _VERSION.search(tag))
+    return bool(words & _MOVING_ALONE) and not _VERSION.search(tag)
+
+
+def floating(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """VER-001: the engine's image is pinned."""
+    seen = set()
+    for _, container in engine_containers(workload):
+        image = container.image
+        if image.unknown:
+            text = f"the image is not readable here ({image.why or 'filled in later'}), so its tag was not judged"
+            yield Hit(image.path, text, "state a version tag and digest", severity=Severity.INFO, detail="Undecided, not wrong.")
+        if not image.known or not image.get().strip() or image.get() in seen:
+            continue
+        seen.add(image.get())
+        ref = reference(image.get())
+        if ref.digest or not moving(ref.tag):
+            continue
+        what = f"tag {ref.tag!r} moves" if ref.tag else "no tag means latest"
+        text = f"{what}: two pods of one Deployment can run different vLLM versions, and flags or defaults change without a change here"
+        yield Hit(image.path, text, f"write {ref.repository}:{settings['example_tag']}@sha256:... (a version you tested)", image.get())
+
+
+def doubtful(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """VER-002: an image reference that its publisher does not have."""
+    for _, container in engine_containers(workload):
+        if not container.image.known:
+            continue
+        ref = reference(container.image.get())
+        official = ref.repository.removeprefix("docker.io/").removeprefix("index.docker.io/")
+        if official == "vllm/vllm-openai" and re.match(r"\d+\.\d+", ref.tag):
+            text = f"tags of vllm/vllm-openai start with v; {ref.tag} does not exist"
+            yield Hit(container.image.path, text, f"write vllm/vllm-openai:v{ref.tag}", container.image.get())
+        elif official == "vllm/vllm-openai" and _ahead(ref.tag):
+            text = f"no release {ref.tag} was known on {settings['known_on']}; the newest was {table('flags').versions[-1]}"
+            yield Hit(container.image.path, text, "check the tag at its publisher", container.image.get())
+        elif official in ("vllm/vllm", "vllm-project/vllm", "vllm-project/vllm-openai", "vllm"):
+            yield Hit(container.image.path, "vLLM publishes no image of this name", "write vllm/vllm-openai", container.image.get())
+
+
+def _ahead(tag: str) -> bool:
+    """Whether a tag names a release beyond the newest one that was read."""
+    found, newest = version_of(tag), version_of(table("flags").versions[-1])
+    return tag.startswith("v") and found is not None and newest is not None and found > (newest[0], newest[1] + 1, 99)
+
+
+def words(container: Container) -> Iterable[tuple[str, str]]:
+    """Every known word of command and args with its path."""
+    for fact in (container.command, container.args):
+        if fact.known:
+            for index, word in enumerate(fact.get()):
+                yield word, f"{fact.path}[{index}]"
+
+
+def installs(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """VER-003: nothing is installed when the engine's container starts."""
+    for _, container in engine_containers(workload):
+        line = [(word, path) for word, path in words(container)]
+        joined = next(((" ".join(word for word, _ in line), path) for _, path in line), ("", ""))
+        for text, path in (*line, joined):
+            match = _INSTALLS.search(text)
+            if match:
+                summary = f"the container runs '{match.group(0).strip()}' at every start"
+                yield Hit(path, summary, "build an image that has it, and pin its digest", match.group(0).strip())
+                break
+
+
+def old(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    """VER-004: the V0 engine is gone since 0.11."""
+    version, oldest = workload.engine.version, str(settings["oldest"])
+    found = version_of(version)
+    least = version_of(oldest)
+    if found and least and found < least:
+        text = f"vLLM {version.get()} is older than {oldest}: its engine, defaults and metrics are not those of today's advice"
+        yield Hit(
+            version.path or workload.origin.path,
+            text,
+            f"move to {settings['advised']} step by step",
+            version.get(),
+        )
+
+
+RULES = (
+    Rule(
+        code="VER-001",
+        severity=Severity.ERROR,
+        demand="The engine's image has a version tag or a digest.",
+        reason="A moving tag changes the engine under a running service: flags go, defaults move, replicas differ, rollback is void.",
+        source="Kubernetes documentation, 'Images'; vLLM release notes (defaults changed in 0.21, flags removed in 0.8 to 0.33)",
+        remedy="Pin the tag and the digest.",
+        fault="image-floating",
+        links=("https://kubernetes.io/docs/concepts/containers/images/#image-names",),
+        workload=floating,
+        settings={"example_tag": "v0.33.0"},
+    ),
+    Rule(
+        code="VER-002",
+        severity=Severity.WARNING,
+        demand="The image exists at its publisher.",
+        reason="The pod stays in ImagePullBackOff.",
+        source="hub.docker.com/r/vllm/vllm-openai/tags",
+        remedy="Correct the name or the tag.",
+        fault="image-doubtful",
+        links=("https://hub.docker.com/r/vllm/vllm-openai/tags",),
+        workload=doubtful,
+        settings={"known_on": "2026-11-29"},
+    ),
+    Rule(
+        code="VER-003",
+        severity=Severity.WARNING,
+        demand="Nothing is installed when the container starts.",
+        reason="A package index that is slow or has a new release breaks the start of a service that worked yesterday.",
+        source="Kubernetes documentation, 'Images'; PyPI's releases are mutable in effect (a new version is chosen at each start)",
+        remedy="Build the packages into the image.",
+        fault="install-at-start",
+        workload=installs,
+    ),
+    Rule(
+        code="VER-004",
+        severity=Severity.INFO,
+        demand="The engine's version is one that is still maintained.",
+        reason="Old versions carry the removed V0 engine and known vulnerabilities, and get no fixes.",
+        source="vLLM release notes: the V0 engine was removed in 0.11",
+        remedy="Move to a maintained version.",
+        links=("https://github.com/vllm-project/vllm/releases",),
+        workload=old,
+        settings={"oldest": "0.11.0", "advised": "0.33.0"},
+    ),
+)

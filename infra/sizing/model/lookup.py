@@ -1,0 +1,36 @@
+"""Model facts by name or config."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from interlock.infra.catalog.models import find
+from interlock.infra.sizing.model import facts as facts_module
+from interlock.infra.sizing.model.facts import ModelFacts
+from interlock.infra.sizing.model.stated import in_words
+
+# Words that say less about the storage than the name of the repository does.
+_VAGUE = ("fp8", "awq", "gptq", "nvfp4", "int4")
+
+
+@lru_cache(maxsize=512)
+def _named(name: str, stated: str | None) -> ModelFacts | None:
+    found = find(name)
+    if found is None:
+        return None
+    base = facts_module.from_config(found.config, name, source=found.source)
+    words = stated if stated and (not found.quantization or stated.lower() not in _VAGUE) else found.quantization
+    told = in_words(words) if words else None
+    if told and (base.quantization is None or found.quantization or told.bits != base.quantization.bits):
+        base = base.with_quantization(told)
+    return ModelFacts(name, base.config, base.quantization, found.checkpoint_bytes, source=found.source)
+
+
+def model_facts(model: str | Mapping[str, Any], quantization: str | None = None) -> ModelFacts | None:
+    """Facts of a model: a catalog id, an alias or a variant of one (None when unknown), or a config.json as a mapping.
+
+    ``quantization``: what was asked on the command line; it counts when the checkpoint's own config declares none.
+    """
+    if isinstance(model, str):
+        return _named(model, quantization)
+    return facts_module.from_config(model, str(model.get("_name_or_path") or ""), quantization=quantization)

@@ -1,0 +1,1 @@
+"""Why an engine would refuse its arguments before or while it loads."""

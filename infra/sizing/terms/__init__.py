@@ -1,0 +1,1 @@
+"""The lines of the printed budget, each with its interval."""

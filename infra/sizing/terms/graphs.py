@@ -1,0 +1,119 @@
+"""CUDA graphs, and what PyTorch does not see: context, NCCL, workspaces, buffers of the model runner."""
+
+from interlock.infra.catalog.vllm_defaults import switch
+from interlock.infra.sizing.result import Estimate
+from interlock.infra.sizing.settings import Resolved
+from interlock.infra.values import GIB
+
+GRAPH_SOURCE = "logged estimates of 0.20 and later; v1/worker/gpu/cudagraph_utils.py"
+# Graphs at 256 sequences: 51 piecewise, 35 whole.
+_USUAL_GRAPHS = 86
+# (first capture, all others at the usual count) of a 32-layer dense model: low, likely, high
+# (logged estimates of 0.20 and later: 0.23 to 0.71 GiB; 0.69 on an H200 with 0.33).
+_GRAPH_GIB = ((0.05, 0.1), (0.1, 0.4), (0.2, 0.7))
+# One GPU: 0.02 to 0.14 in 12 logs of 0.9 to 0.15; 0.07 to 0.30 since 0.20, 0.225 (0.26) and 0.146 (0.33) on an H200; V0 0.01 to 0.35.
+_OTHER = {"v0": (0.0, 0.12, 0.4), "v1": (0.01, 0.1, 0.2), "late v1": (0.05, 0.225, 0.35), "consumed": (0.05, 0.146, 0.35)}
+_CONTEXT_COUNTED = (0, 20, 0)
+# What a tensor-parallel group adds: (over NVLink, more than two ranks) -> low, likely, high. 0.54 and 0.55 (2 H100), 1.38 (2 H200),
+# 0.95 to 1.84 (4, NVLink), 0.2 to 1.7 (4, PCIe).
+_GROUP = {
+    (True, False): (0.25, 0.45, 1.3),
+    (True, True): (0.4, 1.1, 2.0),
+    (False, False): (0.05, 0.3, 0.8),
+    (False, True): (0.05, 0.6, 1.7),
+}
+
+# Cards up to this size are bought without NVLink.
+_LARGEST_CONSUMER_GIB = 33.0
+OTHER_SOURCE = "logs of 0.10 to 0.33 by tensor parallel size; 0.225 GiB (0.26) and 0.146 GiB + sampler state (0.33) on an H200"
+
+
+def _graph_sizes(found: Resolved) -> tuple[int, int]:
+    """(batch sizes captured piecewise, sizes captured whole): 1, 2, 4, eights to 256, then sixteens up to twice the sequences
+    (vLLM: ``config/vllm.py::_set_cudagraph_sizes``)."""
+    decode = 1 + found.request.speculative_tokens
+    largest = switch("graph_limit_blackwell", found.version) if 10.0 <= found.capability < 11.0 else 512
+    limit = min(2 * found.sequences * decode, largest, max(found.batched_tokens, 1))
+    sizes = [1, 2, 4, *range(8, 256, 8), *range(256, limit + 1, switch("graph_step", found.version))]
+    taken = [size for size in sizes if size <= limit]
+    whole = sum(size <= found.sequences * decode for size in taken) if switch("whole_graphs", found.version) else 0
+    return len(taken), whole
+
+
+def graphs(found: Resolved) -> tuple[Estimate, str]:
+    """GiB that the estimate of CUDA graphs takes out of the KV budget."""
+    if found.eager:
+        return Estimate(low=0, likely=0, high=0), "eager: no graphs"
+    if not graphs_counted(found):
+        return Estimate(low=0, likely=0, high=0), "not taken out of the KV budget in this version (comes on top of the utilization)"
+    facts = found.facts
+    scale = 1.0
+    if facts is not None and facts.layers:
+        scale = max(0.5, facts.layers / 32) * (1.6 if facts.experts else 1.0) * (1.3 if facts.hybrid else 1.0)
+    pieces, whole = _graph_sizes(found)
+    share = (pieces + whole) / _USUAL_GRAPHS
+    low, likely, high = (scale * (first + each * share) for first, each in _GRAPH_GIB)
+    how = f"{pieces} piecewise and {whole} whole graphs of {facts.layers if facts else 0} layers"
+    return Estimate(low=low, likely=likely, high=high), how
+
+
+def graphs_counted(found: Resolved) -> bool:
+    """Whether this version takes graphs out of the KV budget."""
+    return bool(switch("graphs_in_budget_v2" if found.v2 else "graphs_in_budget_v1", found.version))
+
+
+def sampler_state_bytes(found: Resolved) -> float:
+    """Per-sequence state of the V2 runner's sampler: 4.5 bytes per vocabulary entry (0.33, measured: 256 against 1,024 sequences)."""
+    if found.facts is None or not found.v2 or not switch("consumed_accounting", found.version):
+        return 0.0
+    return 4.5 * found.facts.vocab_size * found.sequences
+
+
+def non_torch(found: Resolved) -> tuple[Estimate, str]:
+    """GiB outside PyTorch's allocator (since 0.27: all that is consumed besides weights)."""
+    tp, pp = found.request.tp, found.request.pp
+    state = sampler_state_bytes(found) / GIB
+    figures = [_OTHER[_accounting(found)]]
+    if tp > 1:
+        figures.append(_GROUP[_linked(found), tp > 2])
+    if found.request.dp > 1 and found.request.expert_parallel:
+        others = found.request.dp - 1
+        figures.append((0.0, 0.15 * others, 0.3 * others))
+    if pp > 1:
+        figures.append((0.05, 0.2, 0.6))
+    low, likely, high = (sum(figure[i] for figure in figures) + state for i in range(3))
+    how = f"tensor parallel {tp}" + (f" + sampler state of {found.sequences} sequences" if state else "")
+    return Estimate(low=low, likely=likely, high=high), how
+
+
+def _accounting(found: Resolved) -> str:
+    if found.v0 or found.version < _CONTEXT_COUNTED:
+        return "v0" if found.v0 else "v1"
+    return "consumed" if found.v2 and switch("consumed_accounting", found.version) else "late v1"
+
+
+def _linked(found: Resolved) -> bool:
+    """The GPUs reach each other over NVLink (taken for an unknown card of a data center's size): custom collectives hold buffers then."""
+    if found.gpu is None:
+        return found.memory is None or found.memory.likely > _LARGEST_CONSUMER_GIB
+    return found.gpu.nvlink
+
+
+def start_gib(found: Resolved) -> Estimate:
+    """GiB gone from the card before the engine takes its share: context, cuBLAS, NCCL (0.23 to 0.61 in 12 logs at TP 1; 0.5 to 2.5
+    at TP 4, 2.2 at TP 8)."""
+    ranks = found.request.tp * found.request.pp
+    unified = found.gpu is not None and found.gpu.unified_memory
+    per_rank = 0.12 * min(ranks - 1, 15)
+    shared = 5.0 if unified else 0.0  # the CPU's programs are on the card too: 6.6 to 10.6 GiB gone on a GB10
+    return Estimate(low=0.15, likely=0.5 + per_rank + shared, high=0.7 + 1.6 * per_rank + 2 * shared)
+
+
+def growth_gib(found: Resolved) -> Estimate:
+    """GiB taken after the budget is fixed: graphs that were not counted, buffers of collectives."""
+    ranks = found.request.tp * found.request.pp
+    graph = 0.0
+    if not found.eager and not found.v0:
+        graph = 0.1 + (0.25 if graphs_counted(found) else 0.5) * sum(_graph_sizes(found)) / _USUAL_GRAPHS
+    per_rank = 0.15 if _linked(found) else 0.05
+    return Estimate(low=0.0, likely=graph * 0.5, high=graph + per_rank * min(ranks - 1, 15))
