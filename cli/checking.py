@@ -15,7 +15,7 @@ from interlock.cli.sets import file_sets
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.facts import Bundle, DocumentProblem, Fact, Origin, Pool, known
 from interlock.infra.recognise import Document, recognise
-from interlock.infra.recognise.gpus import product
+from interlock.infra.recognise.accelerators import product
 from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver
 from interlock.infra.rules.judge import judge
 

@@ -1,12 +1,12 @@
 """GPUs and their MIG geometry: memory as CUDA reports it (not the nameplate), compute capability, number formats, NVLink."""
 
-import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 
 from pydantic import BaseModel, ConfigDict
+
+from interlock.infra.catalog.tables import rows
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
@@ -120,24 +120,16 @@ class Gpu(BaseModel):
         return mig_geometries().get(self.mig) if self.mig else None
 
 
-def _load(name: str) -> object:
-    return json.loads(resources.files("interlock.infra.catalog").joinpath(name).read_text("utf-8"))
-
-
 @cache
 def gpus() -> tuple[Gpu, ...]:
     """All GPUs of the catalog."""
-    rows = _load("gpus.json")
-    assert isinstance(rows, list)
-    return tuple(Gpu.model_validate(row) for row in rows)
+    return tuple(Gpu.model_validate(row) for row in rows("gpus.json"))
 
 
 @cache
 def mig_geometries() -> Mapping[str, MigGeometry]:
     """MIG geometry by key."""
-    rows = _load("mig.json")
-    assert isinstance(rows, list)
-    return {row["name"]: MigGeometry.model_validate(row) for row in rows}
+    return {row["name"]: MigGeometry.model_validate(row) for row in rows("mig.json")}
 
 
 def _plain(name: str) -> str:

@@ -1,10 +1,11 @@
 """What Interlock relies on in the stock engine image, with the source of each fact; images built for tests fulfil the same table."""
 
 from functools import cache
-from importlib import resources
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
+
+from interlock.infra.catalog.tables import table
 
 Value = TypeVar("Value")
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
@@ -71,4 +72,4 @@ class ImageContract(BaseModel):
 @cache
 def image_contract() -> ImageContract:
     """The contract of the deployment track's image."""
-    return ImageContract.model_validate_json(resources.files("interlock.infra.catalog").joinpath("image_contract.json").read_text("utf-8"))
+    return ImageContract.model_validate(table("image_contract.json"))

@@ -1,12 +1,11 @@
 """Where MIG instances may lie on a card, and whether a layout has a place for each."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
 from interlock.infra.catalog.gpus import MigGeometry, MigProfile
+from interlock.infra.catalog.tables import table
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +23,8 @@ class Placement:
 @cache
 def _starts() -> Mapping[tuple[int, int, int], tuple[int, ...]]:
     """Start slices by (memory slices of the card, compute slices, memory slices of the profile)."""
-    data = json.loads(resources.files("interlock.infra.catalog").joinpath("mig_placements.json").read_text("utf-8"))
-    return {
-        (card["memory_slices"], row["compute"], row["memory"]): tuple(row["starts"]) for card in data["cards"] for row in card["profiles"]
-    }
+    cards = table("mig_placements.json")["cards"]
+    return {(card["memory_slices"], row["compute"], row["memory"]): tuple(row["starts"]) for card in cards for row in card["profiles"]}
 
 
 def starts(geometry: MigGeometry, profile: MigProfile) -> tuple[int, ...]:

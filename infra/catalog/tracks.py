@@ -1,9 +1,10 @@
 """Proven tracks: the engine image and version of each."""
 
 from functools import cache
-from importlib import resources
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict
+
+from interlock.infra.catalog.tables import table
 
 
 class TrackImage(BaseModel):
@@ -36,5 +37,4 @@ class TrackImage(BaseModel):
 @cache
 def tracks() -> dict[str, TrackImage]:
     """Images by track."""
-    text = resources.files("interlock.infra.catalog").joinpath("tracks.json").read_text("utf-8")
-    return TypeAdapter(dict[str, TrackImage]).validate_json(text)
+    return {name: TrackImage.model_validate(row) for name, row in table("tracks.json").items()}

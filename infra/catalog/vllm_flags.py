@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from interlock.infra.catalog.vllm_tables import Span, Standing, Status, table
+from interlock.infra.catalog.vllm_tables import Span, Standing, Status, vllm_names
 
 _NEGATABLE = frozenset({"boolean", "toggle"})
 _SUFFIXES = ("_total", "_bucket", "_sum", "_count", "_created")
@@ -15,7 +15,7 @@ _HELP = frozenset({"-h", "--help"})
 @cache
 def _aliases() -> dict[str, str]:
     """Short (and second long) form -> option; the newest version decides."""
-    return {alias: name for name, spans in table("flags").spans.items() for span in spans for alias in span.facts.get("aliases", ())}
+    return {alias: name for name, spans in vllm_names("flags").spans.items() for span in spans for alias in span.facts.get("aliases", ())}
 
 
 def _written(name: str) -> str:
@@ -28,7 +28,7 @@ def _written(name: str) -> str:
 
 def _forms(name: str) -> Iterator[tuple[str, frozenset[str] | None]]:
     """Options that `name` may be a form of, with the kinds of option that have such a form (None: all)."""
-    spans = table("flags").spans
+    spans = vllm_names("flags").spans
     yield name, None
     if name in _aliases():
         yield _aliases()[name], None
@@ -45,7 +45,7 @@ def _forms(name: str) -> Iterator[tuple[str, frozenset[str] | None]]:
 def canonical_flag(name: str) -> str:
     """The option a written form belongs to: `-tp`, `--tensor_parallel_size=2` -> `--tensor-parallel-size`; `--no-x` -> `--x`."""
     written = _written(name)
-    known = [option for option, _ in _forms(written) if option in table("flags").spans]
+    known = [option for option, _ in _forms(written) if option in vllm_names("flags").spans]
     return known[0] if known else written
 
 
@@ -53,7 +53,7 @@ def _flag_at(name: str, version: str | None) -> Span | str | None:
     """The span of a written form in `version`: a form that its option lacks there (--no-x of a plain switch) is absent."""
     outcomes: list[Span | str | None] = []
     for option, kinds in _forms(name):
-        span = table("flags").at(option, version)
+        span = vllm_names("flags").at(option, version)
         if isinstance(span, Span) and (kinds is not None and span.facts["kind"] not in kinds):
             span = None
         if isinstance(span, Span) and option != name and kinds is None and name not in span.facts.get("aliases", ()):
@@ -71,17 +71,17 @@ def flag_status(name: str, version: str | None) -> Status:
     if span is None and (full := _abbreviated(written, version)):
         written, span = full, _flag_at(full, version)
     if isinstance(span, Span):
-        spans = table("flags").spans[canonical_flag(written)]
+        spans = vllm_names("flags").spans[canonical_flag(written)]
         return Status(Standing.EXISTS, since=spans[0].since, until=spans[-1].until, deprecated=bool(span.facts.get("deprecated")))
     if span is not None:
         return Status(Standing.UNSURE)
-    status = table("flags").absent(written if written in table("flags").replacements else canonical_flag(written), version)
+    status = vllm_names("flags").absent(written if written in vllm_names("flags").replacements else canonical_flag(written), version)
     return _checked(status, version)
 
 
 def _checked(status: Status, version: str | None) -> Status:
     """A replacement that `version` does not have either is no replacement."""
-    if status.to and status.to.startswith("-") and version and table("flags").at(status.to, version) is None:
+    if status.to and status.to.startswith("-") and version and vllm_names("flags").at(status.to, version) is None:
         return Status(Standing.REMOVED if status.since else Standing.UNKNOWN, None, status.note, status.since, status.until)
     return status
 
@@ -90,7 +90,7 @@ def _abbreviated(name: str, version: str | None) -> str | None:
     """The only long option of `version` that begins with `name`, if there is exactly one."""
     if not name.startswith("--") or len(name) < 4:
         return None
-    options = [o for o in table("flags").spans if o.startswith("--") and isinstance(table("flags").at(o, version), Span)]
+    options = [o for o in vllm_names("flags").spans if o.startswith("--") and isinstance(vllm_names("flags").at(o, version), Span)]
     forms = [f for o in options for f in (o, "--no-" + o[2:] if _kind(o, version) in _NEGATABLE else o)]
     matches = {f for f in forms if f.startswith(name)}
     return matches.pop() if len(matches) == 1 else None
@@ -104,8 +104,8 @@ def _kind(option: str, version: str | None) -> str | None:
 def flag_facts(name: str, version: str | None = None) -> dict[str, Any] | None:
     """Kind (switch, boolean, toggle, optional, value, list), type, choices, default, config class; without a version the newest known."""
     option = canonical_flag(name)
-    span = table("flags").at(option, version) if version else None
-    spans = table("flags").spans.get(option)
+    span = vllm_names("flags").at(option, version) if version else None
+    spans = vllm_names("flags").spans.get(option)
     if isinstance(span, Span):
         return dict(span.facts)
     return dict(spans[-1].facts) if spans else None
@@ -124,38 +124,38 @@ def _metric_key(name: str) -> str:
     """`ray_vllm_x`, `ray_vllm:x` and `vllm_x` -> `vllm:x`; a sample's suffix is cut unless the name itself ends so."""
     base = name.removeprefix("ray_").replace("vllm_", "vllm:", 1) if name.startswith(("ray_vllm", "vllm_")) else name
     suffix = next((s for s in _SUFFIXES if base.endswith(s)), "")
-    known = (table("metrics").spans, table("metrics").replacements)
+    known = (vllm_names("metrics").spans, vllm_names("metrics").replacements)
     return base if any(base in k for k in known) else base.removesuffix(suffix)
 
 
 def metric_status(name: str, version: str | None) -> Status:
     """Whether `version` exports the metric (also by a sample's name or Ray's). One hidden by default counts as renamed or removed."""
     key = _metric_key(name)
-    span = table("metrics").at(key, version)
+    span = vllm_names("metrics").at(key, version)
     if isinstance(span, Span) and span.facts.get("hidden"):
-        replacement = table("metrics").replacements.get(key)
+        replacement = vllm_names("metrics").replacements.get(key)
         to = replacement.to if replacement else None
         return Status(
             Standing.RENAMED if to else Standing.REMOVED, to, "exported only with --show-hidden-metrics-for-version", span.since, span.until
         )
     if isinstance(span, Span):
-        spans = table("metrics").spans[key]
+        spans = vllm_names("metrics").spans[key]
         return Status(Standing.EXISTS, since=spans[0].since, until=spans[-1].until)
-    return Status(Standing.UNSURE) if span else table("metrics").absent(key, version)
+    return Status(Standing.UNSURE) if span else vllm_names("metrics").absent(key, version)
 
 
 def metric_samples(name: str, version: str | None) -> tuple[str, ...]:
     """The sample names a scrape of `version` shows for a metric; empty where its type is not known."""
     key = _metric_key(name)
-    span = table("metrics").at(key, version)
+    span = vllm_names("metrics").at(key, version)
     suffixes = _SAMPLES.get(span.facts.get("type", ""), ()) if isinstance(span, Span) else ()
     return tuple(key + suffix for suffix in suffixes)
 
 
 def env_status(name: str, version: str | None) -> Status:
     """Whether `version` reads the environment variable; a replacement may be a flag."""
-    span = table("env").at(name, version)
+    span = vllm_names("env").at(name, version)
     if isinstance(span, Span):
-        spans = table("env").spans[name]
+        spans = vllm_names("env").spans[name]
         return Status(Standing.EXISTS, since=spans[0].since, until=spans[-1].until)
-    return Status(Standing.UNSURE) if span else _checked(table("env").absent(name, version), version)
+    return Status(Standing.UNSURE) if span else _checked(vllm_names("env").absent(name, version), version)

@@ -1,13 +1,13 @@
 """What is known by vLLM version: spans of read versions, and what may be said about a version that was not read."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from importlib import resources
 from typing import Any, Literal
+
+from interlock.infra.catalog.tables import table
 
 Key = tuple[int, ...]
 
@@ -125,9 +125,9 @@ def _keys(versions: tuple[str, ...]) -> tuple[Key, ...]:
 
 
 @cache
-def table(kind: Literal["flags", "metrics", "env"]) -> Table:
-    """The table of one kind, as generated from the wheels."""
-    data = json.loads(resources.files("interlock.infra.catalog").joinpath(f"vllm_{kind}.json").read_text(encoding="utf-8"))
+def vllm_names(kind: Literal["flags", "metrics", "env"]) -> Table:
+    """The names of one kind over all versions read, as generated from the wheels."""
+    data = table(f"vllm_{kind}.json")
     spans = {name: tuple(Span(row["since"], row["until"], row) for row in rows) for name, rows in data[kind].items()}
     replacements = {name: Replacement(row["to"], row.get("note", ""), row["source"]) for name, row in data["replacements"].items()}
     return Table(tuple(data["versions"]), spans, replacements)

@@ -5,10 +5,9 @@ The plugin itself ignores what it does not know; here an unknown key is a proble
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from importlib import resources
 from typing import Any
 
+from interlock.infra.catalog.tables import table
 from interlock.infra.config.platform import GpuLayerConfig
 from interlock.infra.config.pools import PoolConfig, Sharing
 from interlock.infra.errors import Problem
@@ -18,11 +17,9 @@ LARGEST_SHARE = 48
 """MPS serves at most 48 clients per device on Volta and later (NVIDIA MPS documentation); time-slicing has no limit of its own."""
 
 
-@cache
 def facts() -> Mapping[str, Any]:
     """Version, image and known keys of the device plugin."""
-    data: Mapping[str, Any] = json.loads(resources.files("interlock.infra.catalog").joinpath("device_plugin.json").read_text("utf-8"))
-    return data
+    return table("device_plugin.json")
 
 
 def plugin_config(pool: PoolConfig, layer: GpuLayerConfig) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """Bringing weights: a Job per model and revision that fills a store, and the copy to a node's own disk."""
 
-import json
 from functools import cache
 from importlib import resources
 from typing import Any
 
+from interlock.infra.catalog.tables import table
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.stores import PrefetchConfig, StoreConfig, StoreKind
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
@@ -25,11 +25,9 @@ def program() -> str:
     return resources.files("interlock.runtime").joinpath(SCRIPT).read_text("utf-8")
 
 
-@cache
 def tools_image() -> str:
     """The plain Python image."""
-    data = json.loads(resources.files("interlock.infra.catalog").joinpath("tools_image.json").read_text("utf-8"))
-    return str(data["image"])
+    return str(table("tools_image.json")["image"])
 
 
 def script_name() -> str:

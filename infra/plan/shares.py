@@ -1,14 +1,13 @@
 """Shares: what the GPU layer advertises for a pool, which config class its nodes get, and the labels discovery writes on them."""
 
-import json
 import math
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 
 from interlock.infra.catalog.gpus import Gpu
 from interlock.infra.catalog.gpus import gpu as catalog_gpu
+from interlock.infra.catalog.tables import table
 from interlock.infra.config.pools import PoolConfig, Sharing
 from interlock.infra.engine.args import EngineArgs
 from interlock.infra.naming import label
@@ -31,8 +30,7 @@ _FAMILIES = ((7.0, "volta"), (7.5, "turing"), (8.8, "ampere"), (8.9, "ada-lovela
 
 @cache
 def _products() -> Mapping[str, tuple[str, int | None]]:
-    data = json.loads(resources.files("interlock.infra.catalog").joinpath("gpu_labels.json").read_text("utf-8"))
-    return {row["gpu"]: (row["product"], row["memory_mib"]) for row in data["cards"]}
+    return {row["gpu"]: (row["product"], row["memory_mib"]) for row in table("gpu_labels.json")["cards"]}
 
 
 def plugin_class(pool: PoolConfig) -> str:

@@ -1,29 +1,21 @@
 """Accelerators as Kubernetes names them: extended resources, node labels, device classes, instance types."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import resources
-from typing import Any
 
 from interlock.infra.catalog.gpus import gpu
+from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Fact, absent, known
 
-
-@cache
-def table() -> Mapping[str, Any]:
-    """The catalog's names of accelerators: resources, node labels, instance families, with their sources."""
-    text = resources.files("interlock.infra.catalog").joinpath("accelerators.json").read_text("utf-8")
-    loaded: Mapping[str, Any] = json.loads(text)
-    return loaded
+_FILE = "accelerators.json"
 
 
 @cache
 def resource_vendor(name: str) -> str | None:
     """The vendor of an extended resource (``nvidia.com/gpu`` -> nvidia), or None for cpu, memory and the like."""
     lowered = name.lower()
-    return next((row["vendor"] for row in table()["resources"] if re.match(row["pattern"], lowered)), None)
+    return next((row["vendor"] for row in table(_FILE)["resources"] if re.match(row["pattern"], lowered)), None)
 
 
 def vendor_of(names: Iterable[str]) -> str | None:
@@ -33,7 +25,7 @@ def vendor_of(names: Iterable[str]) -> str | None:
 
 def gpu_of(labels: Mapping[str, Fact[str]]) -> Fact[str]:
     """The GPU that node labels (selector or affinity) ask for: a product, an accelerator label or an instance type."""
-    for row in table()["labels"]:
+    for row in table(_FILE)["labels"]:
         for name, fact in labels.items():
             if not re.fullmatch(row["key"], name.lower()):
                 continue
@@ -56,10 +48,21 @@ def _one(word: str, values: str) -> str | None:
     if values != "instance":
         return word.removesuffix("-SHARED") or None
     lowered = word.lower()
-    return next((row["gpu"] for row in table()["instances"] if re.match(row["pattern"], lowered)), None)
+    return next((row["gpu"] for row in table(_FILE)["instances"] if re.match(row["pattern"], lowered)), None)
 
 
 def gpu_family(text: str) -> bool:
     """Whether an instance type or family carries accelerators."""
     lowered = text.lower()
-    return any(re.match(row["pattern"], lowered) for row in table()["instances"])
+    return any(re.match(row["pattern"], lowered) for row in table(_FILE)["instances"])
+
+
+def product_fact(fact: Fact[str]) -> Fact[str]:
+    """A product label, accelerator label or GPU of an instance type as the catalog's name; as written when it is not in there."""
+    return fact.map(product)
+
+
+def product(text: str) -> str:
+    """``nvidia-a100-80gb``, ``NVIDIA-H100-80GB-HBM3``, ``l4`` -> the catalog's name, else the text."""
+    found = gpu(text.removesuffix("-SHARED").replace("nvidia-tesla-", "").replace("_", "-"))
+    return found.name if found else text

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from interlock.infra.catalog.vllm_tables import table
+from interlock.infra.catalog.vllm_tables import vllm_names
 from interlock.infra.facts import ArgProblem, Fact, Flag, known, unknown
 from interlock.infra.recognise.document import templated
 from interlock.infra.recognise.flags import Shape, shape
@@ -180,7 +180,7 @@ class _Reader:
     def _switch_value(self, word: Word) -> None:
         """``--enable-x true``: a switch takes no value, so the word becomes the model (some switches of old versions took one)."""
         last = self._result.flags[-1] if self._result.flags else None
-        if last and not any(span.facts["kind"] in ("optional", "value") for span in table("flags").spans.get(f"--{last.name}", ())):
+        if last and not any(span.facts["kind"] in ("optional", "value") for span in vllm_names("flags").spans.get(f"--{last.name}", ())):
             self._problem("broken-arg", f"--{last.name} takes no value: the parser takes {word.text!r} for the model", word)
 
 

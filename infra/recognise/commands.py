@@ -1,13 +1,10 @@
 """Which engine a container starts, and with which words: plain lists, shell strings, scripts in ConfigMaps, the image's entrypoint."""
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib import resources
-from typing import Any
 
+from interlock.infra.catalog.tables import table
 from interlock.infra.facts import ArgProblem, Fact, known
 from interlock.infra.recognise.env import Environment, expand, expand_known
 from interlock.infra.recognise.images import Image
@@ -17,6 +14,7 @@ from interlock.infra.recognise.words import Command, Word
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 _HOUSEKEEPING = frozenset({"set", "mkdir", "cd", "exit", "wait", "source", ".", "chmod", "rm", "mv", ""})
 _DEPTH = 4
+_FILE = "launchers.json"
 _SHELL_VARIABLE = re.compile(r"\$(?:\{([A-Z_][A-Z0-9_]*)[^}]*\}|([A-Z_][A-Z0-9_]+))")
 
 
@@ -47,12 +45,6 @@ class Context:
     files: Callable[[str], tuple[str, str] | None]
     """Text and path of a file that a ConfigMap of the set mounts, by its path in the container."""
     image: Image
-
-
-@cache
-def _table() -> Mapping[str, Any]:
-    loaded: Mapping[str, Any] = json.loads(resources.files("interlock.infra.catalog").joinpath("launchers.json").read_text("utf-8"))
-    return loaded
 
 
 def words_of(list_fact: Sequence[Fact[str]], environment: Environment) -> tuple[Word, ...]:
@@ -123,7 +115,7 @@ def _unlaunched(command: Sequence[Word], words: Sequence[Word], context: Context
         return Launch(image.engine, entrypoint, read, complete, problems if complete else ())
     name = _base(command[0].text)
     rest = [_base(word.text) for word in words[1:3]]
-    if name in _table()["idle"] or (name == "vllm" and rest[:1] != ["serve"]) or (name.startswith("python") and rest[:1] == ["-c"]):
+    if name in table(_FILE)["idle"] or (name == "vllm" and rest[:1] != ["serve"]) or (name.startswith("python") and rest[:1] == ["-c"]):
         return Launch("idle", name)
     return Launch(image.engine, "script", tuple(words[1:]), complete=False)
 
@@ -224,7 +216,7 @@ def _best(found: Sequence[Launch]) -> Launch | None:
 
 def _no_launch(commands: Sequence[Command], context: Context) -> Launch | None:
     names = {_base(command.words[0].text) for command in commands if not _client(command)}
-    busy = names - set(_table()["idle"]) - set(_table()["talk"]) - _HOUSEKEEPING
+    busy = names - set(table(_FILE)["idle"]) - set(table(_FILE)["talk"]) - _HOUSEKEEPING
     if busy and context.image.engine == "vllm":
         return Launch("vllm", "script", complete=False)
     return Launch("idle", "shell")
@@ -253,7 +245,7 @@ def _installs(command: Command) -> bool:
 def _command(command: Command, context: Context, depth: int) -> Launch | None:
     words = command.words
     first = _base(words[0].text)
-    if first in _table()["talk"]:
+    if first in table(_FILE)["talk"]:
         return None
     if command.here and first in _SHELLS and len(words) == 1:
         return _in_shell(command.here, words[0].path, (), context, depth + 1) if depth < _DEPTH else None
@@ -265,19 +257,19 @@ def _command(command: Command, context: Context, depth: int) -> Launch | None:
 
 def _launcher(words: Sequence[Word]) -> tuple[str, str, int] | None:
     """Engine, entrypoint and index of its first argument, wherever in the vector the launcher stands (after env, numactl, ...)."""
-    table = _table()
+    launchers = table(_FILE)
     for index, word in enumerate(words[:40]):
         name = _base(word.text)
         following = words[index + 1].text if index + 1 < len(words) else ""
         if name == "vllm" and following == "serve":
             return "vllm", "serve", index + 2
-        if word.text == "-m" and following in table["modules"]:
-            engine, entrypoint = table["modules"][following]
+        if word.text == "-m" and following in launchers["modules"]:
+            engine, entrypoint = launchers["modules"][following]
             return engine, entrypoint, index + 2 + (index + 2 < len(words) and words[index + 2].text == "serve")
         if word.text.endswith("vllm/entrypoints/openai/api_server.py"):
             return "vllm", "module", index + 1
-        if name in table["programs"] and (index == 0 or _wrapper(words[index - 1].text)):
-            return table["programs"][name], "program", index + 1
+        if name in launchers["programs"] and (index == 0 or _wrapper(words[index - 1].text)):
+            return launchers["programs"][name], "program", index + 1
     return None
 
 

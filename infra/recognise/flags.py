@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from interlock.infra.catalog.vllm_flags import canonical_flag, flag_facts
-from interlock.infra.catalog.vllm_tables import table
+from interlock.infra.catalog.vllm_tables import vllm_names
 
 # vllm/entrypoints/openai/cli_args.py: these add up when they are given more than once (argparse action append, or lists).
 _REPEATABLE = frozenset({"middleware", "api-key", "lora-modules", "prompt-adapters"})
@@ -54,5 +54,5 @@ def _completed(option: str) -> str | None:
     """The only long option that begins with ``option``: argparse accepts such beginnings."""
     if not option.startswith("--") or len(option) < 6:
         return None
-    matches = [name for name in table("flags").spans if name.startswith(option)]
+    matches = [name for name in vllm_names("flags").spans if name.startswith(option)]
     return matches[0] if len(matches) == 1 else None

@@ -1,13 +1,12 @@
 """Image references: parts, the engine they carry, the vendor they are built for and the vLLM version in the tag."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
+from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Fact, absent, known, unknown
 
 _VERSION = re.compile(r"^v?(\d+\.\d+(?:\.\d+)*(?:\.?(?:post|rc|dev|a|b)\d+)?)(?=$|[-+_.])")
@@ -32,8 +31,7 @@ class Image:
 
 @cache
 def _rows() -> tuple[tuple[re.Pattern[str], Mapping[str, Any]], ...]:
-    rows = json.loads(resources.files("interlock.infra.catalog").joinpath("engine_images.json").read_text("utf-8"))["images"]
-    return tuple((re.compile(row["match"]), row) for row in rows)
+    return tuple((re.compile(row["match"]), row) for row in table("engine_images.json")["images"])
 
 
 def read_image(reference: Fact[str], raw: str = "") -> Image:

@@ -1,23 +1,15 @@
 """Services and what routes to them: Ingress, HTTPRoute, VirtualService, IngressRoute, OpenShift Route, with their timeouts."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib import resources
 from typing import Any
 
+from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Fact, Route, Service, absent, known, unknown
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
 from interlock.infra.values import seconds
-
-
-@cache
-def _table() -> Mapping[str, Any]:
-    loaded: Mapping[str, Any] = json.loads(resources.files("interlock.infra.catalog").joinpath("routes.json").read_text("utf-8"))
-    return loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +30,7 @@ def gather_policies(documents: tuple[Document, ...]) -> Policies:
         kind, spec = root["kind"].string(), root["spec"]
         if kind == "Gateway":
             gateways[root.at("metadata", "name").string()] = spec["gatewayClassName"].string()
-        fields = _table()["policies"].get(kind)
+        fields = table("routes.json")["policies"].get(kind)
         if fields:
             fact = spec.at(*fields).duration()
             targets = [*spec["targetRefs"].items(), spec["targetRef"]]
@@ -62,7 +54,7 @@ def read_service(root: Node, document: Document, context: Context) -> Iterator[S
 
 def _owner(annotation: str) -> str:
     """The controller that reads an annotation; empty when it is none of an Ingress controller."""
-    return next((row["controller"] for row in _table()["annotations"] if annotation.startswith(row["prefix"])), "")
+    return next((row["controller"] for row in table("routes.json")["annotations"] if annotation.startswith(row["prefix"])), "")
 
 
 def _controller(root: Node) -> Fact[str]:
@@ -78,12 +70,12 @@ def _controller(root: Node) -> Fact[str]:
 def controller_name(text: str) -> str:
     """The controller that a class name speaks of (``my-nginx-public`` -> nginx), else the name itself."""
     lowered = text.lower()
-    return next((row["controller"] for row in _table()["classes"] if re.search(row["pattern"], lowered)), text)
+    return next((row["controller"] for row in table("routes.json")["classes"] if re.search(row["pattern"], lowered)), text)
 
 
 def _annotated_timeout(root: Node, controller: Fact[str]) -> tuple[Fact[float], str]:
     annotations = root.at("metadata", "annotations")
-    rows = [row for row in _table()["timeouts"] if row["controller"] == controller.value]
+    rows = [row for row in table("routes.json")["timeouts"] if row["controller"] == controller.value]
     for row in rows:
         node = annotations[row["annotation"]]
         if node:

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from interlock.infra.facts import Fact, Pool, SharingConfig, known
-from interlock.infra.recognise.accelerators import gpu_family, gpu_of, resource_vendor
+from interlock.infra.recognise.accelerators import gpu_family, gpu_of, product_fact, resource_vendor
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
-from interlock.infra.recognise.gpus import product_fact
 
 _IGNORED = ("rename", "devices")
 _LONGEST = 100_000

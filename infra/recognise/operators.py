@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from interlock.infra.facts import NotJudged, Origin, Workload, known
+from interlock.infra.recognise.accelerators import product
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, Overlay, origin
-from interlock.infra.recognise.gpus import product
 from interlock.infra.recognise.kserve import stored_model
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
 from interlock.infra.recognise.workloads import Result, engines_in

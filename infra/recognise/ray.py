@@ -16,9 +16,9 @@ from interlock.infra.facts import (
     unknown,
 )
 from interlock.infra.recognise import serve
+from interlock.infra.recognise.accelerators import product_fact
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
-from interlock.infra.recognise.gpus import product_fact
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
 from interlock.infra.recognise.workloads import engines_in, vendor
 

@@ -1,13 +1,11 @@
 """Documents against the fields of the Kubernetes API: misspelt, misplaced, of the wrong type, missing, removed."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from importlib import resources
-from typing import Any
 
+from interlock.infra.catalog.tables import table
 from interlock.infra.facts import DocumentProblem, Origin
 from interlock.infra.recognise.document import Node, templated
 
@@ -29,16 +27,10 @@ _EXPECTED = {"string": "a text", "integer": "a whole number", "boolean": "true o
 
 
 @cache
-def _table() -> Mapping[str, Any]:
-    loaded: Mapping[str, Any] = json.loads(resources.files("interlock.infra.catalog").joinpath("k8s_fields.json").read_text("utf-8"))
-    return loaded
-
-
-@cache
 def _homes() -> Mapping[str, tuple[str, ...]]:
     """Types that have a field of that name."""
     homes: dict[str, list[str]] = {}
-    for name, entry in _table()["types"].items():
+    for name, entry in table("k8s_fields.json")["types"].items():
         for field in entry["fields"]:
             homes.setdefault(field, []).append(name)
     return {field: tuple(names) for field, names in homes.items()}
@@ -55,7 +47,7 @@ def schema_problems(root: Node, origin: Origin, *, whole: bool) -> list[Document
         said = f"{version} {kind} exists in no supported Kubernetes"
         place = root["apiVersion"].path
         return [DocumentProblem(origin, "schema-broken", said, place, version, f"use {current} and its fields")]
-    name = _table()["kinds"].get(f"{version}/{kind}")
+    name = table("k8s_fields.json")["kinds"].get(f"{version}/{kind}")
     if name is None:
         return []
     walker = _Walker(origin, whole, [])
@@ -82,7 +74,7 @@ class _Walker:
         if not isinstance(node.value, Mapping):
             self._mismatch(node, "a mapping")
             return
-        entry = _table()["types"][name]
+        entry = table("k8s_fields.json")["types"][name]
         for key, child in node.fields():
             if key == "status" and not above:
                 continue
@@ -111,7 +103,7 @@ class _Walker:
                 return
             for _, child in node.fields():
                 self.value(child, expected[4:], above)
-        elif expected in _table()["types"]:
+        elif expected in table("k8s_fields.json")["types"]:
             self.type(node, expected, above)
         else:
             self._scalar(node, expected)
@@ -139,7 +131,7 @@ class _Walker:
 
     def _stranger(self, node: Node, key: str, name: str, above: tuple[str, ...]) -> None:
         """A field that its type does not have: misspelt, at home somewhere on the way, or of no type at all."""
-        fields = _table()["types"][name]["fields"]
+        fields = table("k8s_fields.json")["types"][name]["fields"]
         close = next((field for field in fields if field.lower() == key.lower()), None)
         close = close or next(iter(get_close_matches(key, fields, 1, 0.84)), None)
         homes = _homes().get(key, ())
@@ -155,7 +147,7 @@ class _Walker:
 
 @cache
 def _below(name: str) -> tuple[str, ...]:
-    kinds = _table()["types"][name]["fields"].values()
+    kinds = table("k8s_fields.json")["types"][name]["fields"].values()
     return tuple(kind.removeprefix("[]").removeprefix("map:") for kind in kinds)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from interlock.infra.catalog.vllm_flags import env_status, flag_facts, flag_status
-from interlock.infra.catalog.vllm_tables import Standing, Status, table
+from interlock.infra.catalog.vllm_tables import Standing, Status, vllm_names
 from interlock.infra.facts import Bundle, Flag, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
@@ -45,7 +45,7 @@ def unknown_flags(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
             continue
         never = newest.standing is Standing.UNKNOWN or (newest.standing is Standing.RENAMED and not newest.since)
         certain = official(workload) and workload.origin.form != "ray-serve" and (version is not None or never)
-        instead = newest.to or (_like(option, table("flags").spans) if never else "")
+        instead = newest.to or (_like(option, vllm_names("flags").spans) if never else "")
         remedy = f"write {instead}" if instead else f"take {option} away"
         note = f" ({newest.note})" if newest.note else ""
         text = f"{_why(newest, version)}{note}; the parser stops on it before anything is loaded"
@@ -60,7 +60,7 @@ def _in_newest(option: str, status: Status, version: str | None) -> Status | Non
     """For an engine whose version is not stated: the standing in the newest version, when it is gone there."""
     if version is not None or status.standing is not Standing.UNSURE:
         return None
-    newest = flag_status(option, table("flags").versions[-1])
+    newest = flag_status(option, vllm_names("flags").versions[-1])
     return newest if newest.standing in _GONE else None
 
 
@@ -70,7 +70,7 @@ def deprecated_flags(workload: Workload, bundle: Bundle, settings: Settings) -> 
     for flag in _unique(workload):
         status = flag_status(f"--{flag.name}", version)
         if status.exists and status.deprecated:
-            replacement = table("flags").replacements.get(f"--{flag.name}")
+            replacement = vllm_names("flags").replacements.get(f"--{flag.name}")
             remedy = f"write {replacement.to}" if replacement and replacement.to else f"take --{flag.name} away, or read the release notes"
             text = f"--{flag.name} is marked deprecated in vLLM {version or 'of today'} and will be refused later"
             yield Hit(flag.path, text, remedy, flag.raw)
@@ -144,7 +144,7 @@ def environment(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
                 continue
             status = env_status(name, version)
             if version is None and status.standing is Standing.UNSURE:
-                status = env_status(name, table("env").versions[-1])
+                status = env_status(name, vllm_names("env").versions[-1])
             if status.standing in _GONE:
                 yield _variable(name, fact.path, status, version)
 
@@ -171,7 +171,7 @@ _NOT_ENGINE = (
 
 
 def _variable(name: str, path: str, status: Status, version: str | None) -> Hit:
-    like = status.to or _like(name, table("env").spans)
+    like = status.to or _like(name, vllm_names("env").spans)
     if status.standing is Standing.UNKNOWN and not status.to:
         text = f"vLLM reads no variable {name}, so this does nothing"
     elif status.standing is Standing.NOT_YET:

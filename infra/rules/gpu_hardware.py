@@ -1,11 +1,8 @@
 """What a card can do: number formats by compute capability, slices, links between cards."""
 
-import json
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from importlib.resources import files
-from typing import Any
+from collections.abc import Iterable
 
+from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Bundle, Fact, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import capability, card, facts_of
@@ -14,15 +11,9 @@ from interlock.infra.rules.reading.units import counted, engine_containers, olde
 from interlock.infra.rules.rule import Hit, Settings
 
 
-@lru_cache(maxsize=1)
-def _needs() -> tuple[Mapping[str, Any], ...]:
-    text = (files("interlock.infra.catalog") / "quantization_needs.json").read_text(encoding="utf-8")
-    return tuple(json.loads(text)["rows"])
-
-
 def least_capability(method: str, version: tuple[int, int, int] | None) -> tuple[float | None, float | None, float | None]:
     """(least, strictest, native) compute capability of a method: in this version (the newest when None), in any version, in hardware."""
-    rows = [row for row in _needs() if method in row["methods"]]
+    rows = [row for row in table("quantization_needs.json")["rows"] if method in row["methods"]]
     if not rows:
         return None, None, None
     spans = [row for row in rows if version is not None and "before" in row and version < (version_of(row["before"]) or (0, 0, 0))]

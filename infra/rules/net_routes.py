@@ -1,13 +1,11 @@
 """Routes: whether a long answer survives the way out, and what a route or load balancer opens to the world."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
+from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Bundle, Route, Service, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import same_namespace, serving_pods
@@ -15,12 +13,10 @@ from interlock.infra.rules.rule import Hit, Rule, Settings
 from interlock.infra.values import seconds
 
 
-@lru_cache(maxsize=1)
 def controllers() -> Mapping[str, Any]:
     """What each controller does with a long answer by default."""
-    text = (files("interlock.infra.catalog") / "route_limits.json").read_text(encoding="utf-8")
-    loaded: Mapping[str, Any] = json.loads(text)["controllers"]
-    return loaded
+    found: Mapping[str, Any] = table("route_limits.json")["controllers"]
+    return found
 
 
 def engines_behind(route: Route, bundle: Bundle) -> list[Workload]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from interlock.infra.catalog.vllm_tables import table
+from interlock.infra.catalog.vllm_tables import vllm_names
 from interlock.infra.facts import Bundle, Container, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import engine_containers, version_of
@@ -77,7 +77,7 @@ def doubtful(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
             text = f"tags of vllm/vllm-openai start with v; {ref.tag} does not exist"
             yield Hit(container.image.path, text, f"write vllm/vllm-openai:v{ref.tag}", container.image.get())
         elif official == "vllm/vllm-openai" and _ahead(ref.tag):
-            text = f"no release {ref.tag} was known on {settings['known_on']}; the newest was {table('flags').versions[-1]}"
+            text = f"no release {ref.tag} was known on {settings['known_on']}; the newest was {vllm_names('flags').versions[-1]}"
             yield Hit(container.image.path, text, "check the tag at its publisher", container.image.get())
         elif official in ("vllm/vllm", "vllm-project/vllm", "vllm-project/vllm-openai", "vllm"):
             yield Hit(container.image.path, "vLLM publishes no image of this name", "write vllm/vllm-openai", container.image.get())
@@ -85,7 +85,7 @@ def doubtful(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
 
 def _ahead(tag: str) -> bool:
     """Whether a tag names a release beyond the newest one that was read."""
-    found, newest = version_of(tag), version_of(table("flags").versions[-1])
+    found, newest = version_of(tag), version_of(vllm_names("flags").versions[-1])
     return tag.startswith("v") and found is not None and newest is not None and found > (newest[0], newest[1] + 1, 99)
 
 

@@ -1,22 +1,14 @@
 """Known faults of single vLLM versions, as a table of conditions."""
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
+from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Bundle, Fact, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import pod_count, pod_units, switched_on, version_of, where
 from interlock.infra.rules.rule import Hit, Rule, Settings
-
-
-@lru_cache(maxsize=1)
-def _issues() -> tuple[Mapping[str, Any], ...]:
-    text = (files("interlock.infra.catalog") / "known_issues.json").read_text(encoding="utf-8")
-    return tuple(json.loads(text)["issues"])
 
 
 def _env(workload: Workload, bundle: Bundle, names: list[str]) -> bool:
@@ -75,7 +67,7 @@ def known_issues(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
     version = version_of(workload.engine.version)
     if version is None:
         return
-    for issue in _issues():
+    for issue in table("known_issues.json")["issues"]:
         first, after = version_of(issue.get("since", "0.0")), version_of(issue.get("before", "9999.0"))
         if first is None or after is None or not first <= version < after:
             continue

@@ -73,7 +73,31 @@ def test_the_command_plans_without_pulumi() -> None:
     assert "chat" in done.stdout
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if "infra" in path.parts], ids=name)
+INFRA = [path for path in MODULES if path.relative_to(ROOT).parts[0] == "infra"]
+OPENERS = {"infra/catalog/tables.py", "infra/manifests/prefetch.py"}
+"""The opener of the catalog's data, and the one that ships the text of a runtime program."""
+
+
+def _opened(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = {alias.name for alias in node.names} | {getattr(node, "module", None) or ""}
+            yield from names & {"importlib", "importlib.resources", "pkgutil", "pathlib"}
+        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in ("open", "read_text", "read_bytes"):
+            yield ast.unparse(node.func)
+
+
+def test_data_files_are_opened_in_one_place() -> None:
+    assert {name(path) for path in INFRA if set(_opened(parsed(path)))} == OPENERS
+
+
+def test_every_data_file_of_the_catalog_is_read_by_someone() -> None:
+    texts = "".join(path.read_text("utf-8") for path in INFRA)
+    files = {path.name for path in (ROOT / "infra/catalog").glob("*.json")}
+    assert {each for each in files if f'"{each}"' not in texts} == {"vllm_flags.json", "vllm_metrics.json", "vllm_env.json"}
+
+
+@pytest.mark.parametrize("path", INFRA, ids=name)
 def test_every_field_of_a_pydantic_model_has_a_docstring(path: Path) -> None:
     bare = []
     for node in ast.walk(parsed(path)):

@@ -16,7 +16,7 @@ from interlock.infra.catalog.vllm_flags import (
     metric_status,
     takes_value,
 )
-from interlock.infra.catalog.vllm_tables import Span, Standing, table, version_key
+from interlock.infra.catalog.vllm_tables import Span, Standing, version_key, vllm_names
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,10 @@ def test_a_flag_stands_as_the_wheels_say(name: str, version: str | None, standin
 
 
 def test_a_version_that_was_not_read_is_like_its_neighbours_only_where_they_agree() -> None:
-    assert "0.21.0" not in table("flags").versions
+    assert "0.21.0" not in vllm_names("flags").versions
     assert flag_status("--max-num-seqs", "0.21.0").standing is Standing.EXISTS
     assert flag_status("--scheduler-policy", "0.21.0").standing is Standing.RENAMED
-    split = next(n for n, spans in table("flags").spans.items() if spans[0].since == "0.22.0")
+    split = next(n for n, spans in vllm_names("flags").spans.items() if spans[0].since == "0.22.0")
     assert flag_status(split, "0.21.0").standing is Standing.UNSURE
     assert flag_status("--attention-backend", "0.13.0rc1").standing is Standing.UNSURE
 
@@ -179,13 +179,13 @@ def test_an_environment_variable_stands_as_the_wheels_say(name: str, version: st
 
 @pytest.mark.parametrize("kind", ["flags", "metrics", "env"])
 def test_a_replacement_exists_today_and_what_it_replaces_does_not(kind: Literal["flags", "metrics", "env"]) -> None:
-    data = table(kind)
+    data = vllm_names(kind)
     newest = data.versions[-1]
     for name, replacement in data.replacements.items():
         assert data.at(name, newest) is None, name
         assert replacement.source
         if replacement.to:
-            target = table("flags") if replacement.to.startswith("-") else data
+            target = vllm_names("flags") if replacement.to.startswith("-") else data
             assert target.at(replacement.to, newest), (name, replacement.to)
 
 
@@ -208,7 +208,7 @@ def forms(option: str, facts: Mapping[str, Any]) -> set[str]:
 def test_the_table_equals_the_options_of_the_real_parser(version: str) -> None:
     real = PARSERS[version]
     every = {*real["with_value"], *real["without"]}
-    spans = {name: span for name in table("flags").spans if isinstance(span := table("flags").at(name, version), Span)}
+    spans = {name: span for name in vllm_names("flags").spans if isinstance(span := vllm_names("flags").at(name, version), Span)}
     rewritten = {"-O"}  # the parser turns it into another option before argparse sees it
     assert {form for name, span in spans.items() for form in forms(name, span.facts)} - rewritten == every
     assert [o for o in every if not flag_status(o, version).exists] == []

@@ -3,7 +3,7 @@
 import re
 
 from interlock.infra.catalog.vllm_flags import metric_status
-from interlock.infra.catalog.vllm_tables import Standing, Status, table
+from interlock.infra.catalog.vllm_tables import Standing, Status, vllm_names
 from interlock.infra.facts import Bundle
 
 _SERIES = re.compile(r"(?<![A-Za-z0-9_:])((?:ray_)?vllm[:_][A-Za-z0-9_:]+)")
@@ -29,7 +29,7 @@ def standing(name: str, version: str | None) -> Status:
     """How a series stands: in the stated version, else in the newest one."""
     status = metric_status(name, version)
     if version is None and status.standing is Standing.UNSURE:
-        return metric_status(name, table("metrics").versions[-1])
+        return metric_status(name, vllm_names("metrics").versions[-1])
     return status
 
 

@@ -1,14 +1,13 @@
 """How rules read facts: GPU units of containers and pods, the GPUs an engine uses, the container it runs in."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
+from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Bundle, Container, Fact, Pod, Pool, Role, Workload, known, unknown
 from interlock.infra.values import quantity
 
@@ -27,16 +26,12 @@ class Units:
     count: Fact[float]
 
 
-@lru_cache(maxsize=1)
-def _accelerators() -> tuple[tuple[str, str, str], ...]:
-    data = json.loads((files("interlock.infra.catalog") / "gpu_units.json").read_text(encoding="utf-8"))
-    return tuple((row["pattern"], row["vendor"], row["unit"]) for row in data["resources"])
-
-
 @lru_cache(maxsize=4096)
 def accelerator(resource: str) -> tuple[str, str] | None:
     """Vendor and unit of an extended resource; None when it is no accelerator."""
-    return next(((vendor, unit) for pattern, vendor, unit in _accelerators() if fnmatchcase(resource, pattern)), None)
+    return next(
+        ((row["vendor"], row["unit"]) for row in table("gpu_units.json")["resources"] if fnmatchcase(resource, row["pattern"])), None
+    )
 
 
 def number(text: str) -> float:
