@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from interlock.infra.config.models import ModelConfig
 from interlock.infra.config.pools import PoolConfig, Sharing
 from interlock.infra.engine.args import EngineArgs
-from interlock.infra.sizing import SizingRequest, SizingResult, model_facts, size
+from interlock.infra.sizing import SizingRequest, SizingResult, model_facts, size, whole_weights
 from interlock.infra.values import GIB
 
 
@@ -29,7 +29,7 @@ def model_shape(model: ModelConfig, quantization: str | None = None) -> ModelSha
     return ModelShape(
         model.attention_heads or facts.attention_heads or None,
         model.kv_heads or facts.kv_heads or None,
-        stated or facts.checkpoint_bytes or facts.weight_bytes or None,
+        stated or whole_weights(facts) or None,
         model.max_position or facts.max_position or None,
         "the config" if stated else f"catalog: {facts.source}",
     )

@@ -5,6 +5,7 @@ from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.lookup import model_facts
 from interlock.infra.sizing.request import Entry, SizingRequest
 from interlock.infra.sizing.result import Estimate, HostSide, SizingResult, Suggestion, Term, Verdict
+from interlock.infra.sizing.weights.rank import whole_weights
 
 __all__ = [
     "Entry",
@@ -18,4 +19,5 @@ __all__ = [
     "Verdict",
     "model_facts",
     "size",
+    "whole_weights",
 ]

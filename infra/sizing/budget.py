@@ -16,6 +16,7 @@ from interlock.infra.sizing.terms.weights import SOURCE as WEIGHT_SOURCE
 from interlock.infra.sizing.terms.weights import loaded
 from interlock.infra.sizing.verdict import Pool, judge
 from interlock.infra.sizing.weights.drafts import draft_caches
+from interlock.infra.sizing.weights.rank import whole_weights
 from interlock.infra.values import GIB
 
 _BUDGET_SOURCE = "v1/worker/gpu_worker.py::determine_available_memory"
@@ -185,6 +186,6 @@ def _load_seconds(weights: int) -> float:
 def _host(found: Resolved) -> HostSide | None:
     if found.facts is None:
         return None
-    whole = found.facts.weight_bytes
+    whole = whole_weights(found.facts)
     offload = int(found.request.cpu_offload_gb * GIB) * found.request.tp * found.request.pp
     return HostSide(weights_bytes=whole, load_seconds=_load_seconds(whole), offload_bytes=offload)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from interlock.infra.catalog.gpus import gpus
 from interlock.infra.sizing import Estimate, SizingRequest, SizingResult, Verdict, model_facts, size
 from interlock.infra.sizing.cases import answer_of
+from interlock.infra.sizing.refusals.parallel import tp_problem
 from interlock.infra.sizing.weights.ledger import Shard
 from interlock.infra.sizing.weights.rank import rank_weights
 
@@ -132,7 +133,7 @@ def test_what_is_suggested_as_fitting_fits(request: SizingRequest) -> None:
 def test_more_ranks_never_raise_the_weights_of_a_gpu(name: str, tp: int) -> None:
     facts = model_facts(name)
     assert facts is not None
-    if facts.tp_problem(2 * tp) is None and facts.tp_problem(tp) is None:
+    if tp_problem(facts, 2 * tp) is None and tp_problem(facts, tp) is None:
         assert rank_weights(facts, Shard(tp=2 * tp)).param_bytes <= rank_weights(facts, Shard(tp=tp)).param_bytes
 
 

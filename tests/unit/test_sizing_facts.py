@@ -7,9 +7,10 @@ from interlock.infra.sizing.model.facts import from_config, from_fields
 from interlock.infra.sizing.model.layers import Cache
 from interlock.infra.sizing.model.quantization import Scheme
 from interlock.infra.sizing.model.stated import in_words
+from interlock.infra.sizing.refusals.parallel import tp_problem
 from interlock.infra.sizing.weights.drafts import draft_bytes
 from interlock.infra.sizing.weights.ledger import Shard
-from interlock.infra.sizing.weights.rank import rank_weights, stage_layers
+from interlock.infra.sizing.weights.rank import parameters, rank_weights, stage_layers
 from tools.oracle import catalog
 
 
@@ -17,6 +18,10 @@ def facts_of(name: str) -> ModelFacts:
     found = model_facts(name)
     assert found is not None, name
     return found
+
+
+def valid_tp(facts: ModelFacts) -> tuple[int, ...]:
+    return tuple(tp for tp in range(1, 9) if tp_problem(facts, tp) is None)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +41,7 @@ def facts_of(name: str) -> ModelFacts:
     ],
 )
 def test_parameters_derived_from_shapes_are_those_of_the_model_card(name: str, billions: float) -> None:
-    assert facts_of(name).params / 1e9 == pytest.approx(billions, rel=0.01)
+    assert parameters(facts_of(name)) / 1e9 == pytest.approx(billions, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -90,26 +95,26 @@ def test_a_refused_tensor_parallel_size_says_what_does_not_divide(heads: tuple[i
     facts = from_fields(
         "x", layers=2, hidden_size=7680, attention_heads=query, kv_heads=keys, head_dim=128, vocab_size=32000, intermediate_size=26880
     )
-    problem = facts.tp_problem(tp)
+    problem = tp_problem(facts, tp)
     assert problem is not None
     assert words in problem
 
 
 def test_kv_heads_are_repeated_when_there_are_more_ranks() -> None:
     facts = facts_of("Qwen/Qwen2.5-3B-Instruct")
-    assert facts.tp_problem(8) is None
+    assert tp_problem(facts, 8) is None
     assert facts.kv_layers[0].heads_on_rank(8) == 1
 
 
 def test_a_block_quantized_width_must_hold_whole_blocks_on_each_rank() -> None:
     facts = facts_of("Qwen/Qwen3-32B-FP8")
-    assert facts.valid_tp() == (1, 2, 4, 8)
+    assert valid_tp(facts) == (1, 2, 4, 8)
     narrow = from_config({**facts.config, "intermediate_size": 25600 // 8 * 3}, "narrow")
-    assert "block of 128" in (narrow.tp_problem(8) or "")
+    assert "block of 128" in (tp_problem(narrow, 8) or "")
 
 
 def test_valid_sizes_of_a_model_with_28_heads() -> None:
-    assert facts_of("Qwen/Qwen2.5-7B-Instruct").valid_tp() == (1, 2, 4)
+    assert valid_tp(facts_of("Qwen/Qwen2.5-7B-Instruct")) == (1, 2, 4)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from interlock.infra.catalog.gpus import Gpu, gpu
 from interlock.infra.catalog.models import entry
 from interlock.infra.facts import Bundle, Fact, Pool, Workload
 from interlock.infra.rules.reading.units import accelerators, engine_containers, size_of, switched_on
-from interlock.infra.sizing import ModelFacts, SizingRequest, SizingResult, model_facts, size
+from interlock.infra.sizing import ModelFacts, SizingRequest, SizingResult, model_facts, size, whole_weights
 from interlock.infra.values import GIB
 
 _MOST_RANKS = 1024
@@ -136,7 +136,7 @@ def checkpoint_bytes(workload: Workload) -> int | None:
     facts = _named(str(workload.engine.model.value), None)
     if facts is None or not facts.complete or not _storage_known(workload, facts):
         return None
-    return facts.checkpoint_bytes or facts.weight_bytes or None
+    return whole_weights(facts) or None
 
 
 def facts_name(workload: Workload) -> str:

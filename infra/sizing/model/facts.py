@@ -222,30 +222,6 @@ class ModelFacts:
         """The same model stored differently."""
         return replace(self, quantization=found, checkpoint_bytes=None)
 
-    @cached_property
-    def params(self) -> int:
-        """Parameters of the whole model, derived from its shapes (or as stated when they are unknown)."""
-        from interlock.infra.sizing.weights.rank import parameters  # noqa: PLC0415  (weights read facts)
-
-        return parameters(self) if self.complete else self.stated_params or 0
-
-    @cached_property
-    def weight_bytes(self) -> int:
-        """Bytes of the weights of the whole model on one GPU."""
-        from interlock.infra.sizing.weights.rank import whole_weights  # noqa: PLC0415
-
-        return whole_weights(self)
-
-    def tp_problem(self, tp: int) -> str | None:
-        """Why vLLM refuses this tensor-parallel size, or None when it accepts it."""
-        from interlock.infra.sizing.refusals.parallel import tp_problem  # noqa: PLC0415
-
-        return tp_problem(self, tp)
-
-    def valid_tp(self, limit: int = 8) -> tuple[int, ...]:
-        """Tensor-parallel sizes up to ``limit`` that vLLM accepts."""
-        return tuple(tp for tp in range(1, limit + 1) if self.tp_problem(tp) is None)
-
 
 def from_config(
     config: Mapping[str, Any], name: str = "", *, quantization: str | None = None, checkpoint_bytes: int | None = None, source: str = ""

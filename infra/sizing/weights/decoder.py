@@ -1,10 +1,11 @@
 """The parts of a decoder layer as tensors: attention, latent attention, MLP, experts (vLLM: ``model_executor/models``)."""
 
-from interlock.infra.sizing.model import compressed
+from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.config import integer, round_up, sequence, text, truth
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.families import Traits
 from interlock.infra.sizing.model.quantization import Scheme
+from interlock.infra.sizing.weights import compressed
 from interlock.infra.sizing.weights.ledger import Ledger
 
 _SHARED_KV_DROPPED = (0, 30, 0)
@@ -162,7 +163,7 @@ def mixture(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> No
         ledger.add(hidden * facts.experts, max(traits.router_bits // 8, ledger.width))
     if traits.router_bias:
         ledger.add(facts.experts)
-    if compressed.is_compressed(config):
+    if is_compressed(config):
         compressed.routing(ledger, config, facts.experts, facts.vocab_size, index)
     elif (
         traits.correction_bias

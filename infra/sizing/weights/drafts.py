@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
-from interlock.infra.sizing.model import compressed
+from interlock.infra.sizing.model.compressed import is_compressed, window_cache
 from interlock.infra.sizing.model.config import integer
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.families import traits
 from interlock.infra.sizing.model.layer_plan import attention_cache, head_dim_of, is_mla, kv_heads_of
 from interlock.infra.sizing.model.layers import Cache, KvLayer
 from interlock.infra.sizing.model.quantization import Quantization
+from interlock.infra.sizing.weights import compressed
 from interlock.infra.sizing.weights import decoder as blocks
 from interlock.infra.sizing.weights.ledger import Ledger, Shard
 from interlock.infra.sizing.weights.rank import rank_weights
@@ -51,8 +52,8 @@ def draft_caches(facts: ModelFacts, method: str | None, draft: ModelFacts | None
 
 def _one_layer(facts: ModelFacts, last: int) -> tuple[KvLayer, ...]:
     config = facts.text
-    if compressed.is_compressed(config):
-        return (compressed.window_cache(config, last),)
+    if is_compressed(config):
+        return (window_cache(config, last),)
     if is_mla(config):
         latent = KvLayer(Cache.MLA, 1, integer(config, "kv_lora_rank") + integer(config, "qk_rope_head_dim"), 0, layer=last)
         index = integer(config, "index_head_dim")
@@ -101,7 +102,7 @@ def _predictor(ledger: Ledger, facts: ModelFacts, number: int) -> None:
         _joined(ledger, facts, together)
         ledger.add((2 if facts.model_type.startswith("ernie") else 3) * hidden)  # Ernie's head is the model's own, with its norm
     ledger.add(2 * hidden)
-    if compressed.is_compressed(facts.text):
+    if is_compressed(facts.text):
         compressed.head(ledger, facts.text, hidden)
         compressed.attention(ledger, facts.text, hidden, facts.attention_heads, facts.layers)
     elif is_mla(facts.text):
@@ -118,7 +119,7 @@ def _joined(ledger: Ledger, facts: ModelFacts, together: bool) -> None:
     """The projection of embedding and hidden state: divided over TP and stored as the checkpoint's other linear layers (Qwen3-Next and
     its relatives; modelopt's FP4 leaves Qwen's in 16 bit), two stored so (DeepSeek-V4), else whole and in the model's dtype."""
     hidden, found = facts.hidden_size, facts.quantization
-    if compressed.is_compressed(facts.text):
+    if is_compressed(facts.text):
         ledger.linear(f"{ledger.home}.e_proj", hidden, hidden)
         ledger.linear(f"{ledger.home}.h_proj", hidden, hidden)
     elif not together:

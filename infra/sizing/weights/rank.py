@@ -3,10 +3,11 @@
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from interlock.infra.sizing.model import compressed
+from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.config import integer, text, truth
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.families import Traits, traits
+from interlock.infra.sizing.weights import compressed
 from interlock.infra.sizing.weights import decoder as blocks
 from interlock.infra.sizing.weights.encoders import encoder_tensors, labels, speech_tensors
 from interlock.infra.sizing.weights.ledger import Ledger, Shard
@@ -73,7 +74,7 @@ def _decoder(ledger: Ledger, facts: ModelFacts, family: Traits) -> None:
         _layer(ledger, facts, family, index)
     if shard.first or shard.version < (0, 33):
         tower(ledger, facts)
-    if compressed.is_compressed(facts.text):
+    if is_compressed(facts.text):
         compressed.head(ledger, facts.text, hidden)
     per_layer = integer(facts.text, "hidden_size_per_layer_input")
     if per_layer:
@@ -115,7 +116,7 @@ def _layer(ledger: Ledger, facts: ModelFacts, family: Traits, index: int) -> Non
         recurrent(ledger, facts, "mamba" if mixer == "both" else mixer, index)
     if mixer == "mla":
         blocks.latent_attention(ledger, facts, index)
-    elif compressed.is_compressed(facts.text):
+    elif is_compressed(facts.text):
         compressed.attention(ledger, facts.text, hidden, facts.attention_heads, index)
     elif facts.model_type == "step3_text":
         blocks.shared_query_attention(ledger, facts, index)
@@ -177,7 +178,9 @@ def whole_weights(facts: ModelFacts) -> int:
 
 
 def parameters(facts: ModelFacts) -> int:
-    """Number of parameters of the whole model."""
+    """Number of parameters of the whole model, from its shapes; as stated when they are unknown."""
+    if not facts.complete:
+        return facts.stated_params or 0
     return rank_weights(facts, Shard()).params
 
 
