@@ -3,13 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from interlock.infra.manifests.common import Manifest
-from interlock.infra.rules.findings import Finding, Waiver
-from interlock.infra.rules.judge import WAIVE
-
-
-def waiver_text(waiver: Waiver) -> str:
-    """The waiver as the annotation writes it: ``GPU-001: the reason; expires 2027-01-01``."""
-    return f"{waiver.code}: {waiver.reason}" + (f"; expires {waiver.expires}" if waiver.expires else "")
+from interlock.infra.rules.findings import Finding
+from interlock.infra.rules.waivers import WAIVE, waiver_text
 
 
 def object_key(kind: str, name: str) -> str:

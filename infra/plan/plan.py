@@ -11,8 +11,9 @@ from interlock.infra.plan.servers import planned_server, pod_demand
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.preview.facts import plan_facts
 from interlock.infra.preview.tell import Provenance
-from interlock.infra.rules.findings import Waiver, apply_waivers
+from interlock.infra.rules.findings import Waiver
 from interlock.infra.rules.judge import judge
+from interlock.infra.rules.waivers import apply_waivers
 
 
 def plan(config: ClusterConfig, stack: str, source: str = "", today: dt.date | None = None) -> ClusterPlan:

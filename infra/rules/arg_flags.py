@@ -10,7 +10,10 @@ from interlock.infra.facts import Bundle, Flag, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.reading.units import engine_containers
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
+
+_SOURCE = "vllm/engine/arg_utils.py and vllm/entrypoints/openai/cli_args.py of the wheels 0.5.5 to 0.33.0"
+_CLI = ("https://docs.vllm.ai/en/latest/cli/serve/",)
 
 _GONE = (Standing.RENAMED, Standing.REMOVED, Standing.NOT_YET, Standing.UNKNOWN)
 _INTEGER = re.compile(r"^[+-]?\d+$")
@@ -34,8 +37,17 @@ def _why(status: Status, version: str | None) -> str:
     return f"{at} {'has it no more' if status.since else 'has no such flag' if version else 'has it'}{span}"
 
 
+@rule(
+    "ARG-001",
+    Severity.ERROR,
+    demand="Every flag exists in the engine's version.",
+    reason="vLLM's parser refuses an unknown flag and exits with 2: the pod restarts for ever.",
+    source=_SOURCE,
+    remedy="Use the replacement, or pin the version that has the flag.",
+    fault="unknown-flag",
+    links=_CLI,
+)
 def unknown_flags(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-001: every flag exists in the engine's version."""
     version = _version(workload)
     for flag in _unique(workload):
         option = f"--{flag.name}"
@@ -64,8 +76,16 @@ def _in_newest(option: str, status: Status, version: str | None) -> Status | Non
     return newest if newest.standing in _GONE else None
 
 
+@rule(
+    "ARG-002",
+    Severity.WARNING,
+    demand="No flag is deprecated in the engine's version.",
+    reason="The next upgrade turns it into an unknown flag, which stops the engine.",
+    source=_SOURCE,
+    remedy="Use the replacement now.",
+    links=_CLI,
+)
 def deprecated_flags(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-002: no flag that the engine announces as going away."""
     version = _version(workload)
     for flag in _unique(workload):
         status = flag_status(f"--{flag.name}", version)
@@ -76,8 +96,17 @@ def deprecated_flags(workload: Workload, bundle: Bundle, settings: Settings) -> 
             yield Hit(flag.path, text, remedy, flag.raw)
 
 
+@rule(
+    "ARG-003",
+    Severity.ERROR,
+    demand="A flag's value is one that the engine's parser takes.",
+    reason="The parser refuses the value and exits with 2.",
+    source=_SOURCE,
+    remedy="Choose one of the listed values.",
+    fault="broken-arg",
+    links=_CLI,
+)
 def values(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-003: a flag's value is one that its parser takes."""
     version = _version(workload)
     level = Severity.ERROR if official(workload) and version else Severity.WARNING
     for flag in _unique(workload):
@@ -106,29 +135,64 @@ _HUMAN = (
 )
 
 
+@rule(
+    "ARG-004",
+    Severity.WARNING,
+    demand="A flag is given once.",
+    reason="The last one counts, so the reader of the first is misled.",
+    source="Python documentation, argparse: a stored value is overwritten",
+    remedy="Keep one of them.",
+    fault="dup-flag",
+)
 def duplicates(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-004: a flag is given once."""
     for problem in workload.engine.problems:
         if problem.kind == "dup-flag":
             yield Hit(problem.path, problem.text, "keep the one that is meant", problem.text.split(" ")[0])
 
 
+@rule(
+    "ARG-005",
+    Severity.ERROR,
+    demand="The argument text can be parsed.",
+    reason="The parser sees words that are no flags and exits with 2.",
+    source="vllm/utils/argparse_utils.py; Kubernetes passes each list item as one word",
+    remedy="Write --flag=value, or flag and value as two list items.",
+    fault="broken-arg",
+    links=("https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/",),
+)
 def broken(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-005: the parser can take the argument text."""
     for problem in workload.engine.problems:
         if problem.kind == "broken-arg":
             yield Hit(problem.path, problem.text, "write --flag=value, or flag and value as two list items")
 
 
+@rule(
+    "ARG-006",
+    Severity.ERROR,
+    demand="Flags stand in args, or command starts the engine itself.",
+    reason="command replaces the image's entrypoint: the container runtime tries to run the first flag as a program.",
+    source="Kubernetes documentation, 'Define a Command and Arguments for a Container'",
+    remedy="Move the flags to args.",
+    fault="entrypoint-replaced",
+    links=("https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/",),
+)
 def entrypoint_replaced(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-006: flags stand in args, not in command."""
     for problem in workload.engine.problems:
         if problem.kind == "entrypoint-replaced":
             yield Hit(problem.path, problem.text, 'move the flags to args, or start command with ["vllm", "serve"]')
 
 
+@rule(
+    "ARG-007",
+    Severity.WARNING,
+    demand="Variables with the engine's prefix are ones that its version reads.",
+    reason="An unread variable does nothing, for example VLLM_TENSOR_PARALLEL_SIZE: the engine then runs with its default.",
+    source="vllm/envs.py of the wheels 0.5.5 to 0.33.0; huggingface_hub environment variables",
+    remedy="Use the flag or the variable that is read.",
+    fault="misspelled-env",
+    links=("https://docs.vllm.ai/en/latest/configuration/env_vars/",),
+)
 def environment(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-007: variables with the engine's prefix are ones that it reads."""
     version = _version(workload)
     if workload.engine.entrypoint in ("script", "image") and not workload.engine.complete:
         return  # A start script of the image may read any variable.
@@ -182,85 +246,3 @@ def _variable(name: str, path: str, status: Status, version: str | None) -> Hit:
         )
     note = f": {status.note}" if status.note else ""
     return Hit(path, text + note, f"use {like}" if like else "take it away", name)
-
-
-_SOURCE = "vllm/engine/arg_utils.py and vllm/entrypoints/openai/cli_args.py of the wheels 0.5.5 to 0.33.0"
-_CLI = ("https://docs.vllm.ai/en/latest/cli/serve/",)
-
-RULES = (
-    Rule(
-        code="ARG-001",
-        severity=Severity.ERROR,
-        demand="Every flag exists in the engine's version.",
-        reason="vLLM's parser refuses an unknown flag and exits with 2: the pod restarts for ever.",
-        source=_SOURCE,
-        remedy="Use the replacement, or pin the version that has the flag.",
-        fault="unknown-flag",
-        links=_CLI,
-        workload=unknown_flags,
-    ),
-    Rule(
-        code="ARG-002",
-        severity=Severity.WARNING,
-        demand="No flag is deprecated in the engine's version.",
-        reason="The next upgrade turns it into an unknown flag, which stops the engine.",
-        source=_SOURCE,
-        remedy="Use the replacement now.",
-        links=_CLI,
-        workload=deprecated_flags,
-    ),
-    Rule(
-        code="ARG-003",
-        severity=Severity.ERROR,
-        demand="A flag's value is one that the engine's parser takes.",
-        reason="The parser refuses the value and exits with 2.",
-        source=_SOURCE,
-        remedy="Choose one of the listed values.",
-        fault="broken-arg",
-        links=_CLI,
-        workload=values,
-    ),
-    Rule(
-        code="ARG-004",
-        severity=Severity.WARNING,
-        demand="A flag is given once.",
-        reason="The last one counts, so the reader of the first is misled.",
-        source="Python documentation, argparse: a stored value is overwritten",
-        remedy="Keep one of them.",
-        fault="dup-flag",
-        workload=duplicates,
-    ),
-    Rule(
-        code="ARG-005",
-        severity=Severity.ERROR,
-        demand="The argument text can be parsed.",
-        reason="The parser sees words that are no flags and exits with 2.",
-        source="vllm/utils/argparse_utils.py; Kubernetes passes each list item as one word",
-        remedy="Write --flag=value, or flag and value as two list items.",
-        fault="broken-arg",
-        links=("https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/",),
-        workload=broken,
-    ),
-    Rule(
-        code="ARG-006",
-        severity=Severity.ERROR,
-        demand="Flags stand in args, or command starts the engine itself.",
-        reason="command replaces the image's entrypoint: the container runtime tries to run the first flag as a program.",
-        source="Kubernetes documentation, 'Define a Command and Arguments for a Container'",
-        remedy="Move the flags to args.",
-        fault="entrypoint-replaced",
-        links=("https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/",),
-        workload=entrypoint_replaced,
-    ),
-    Rule(
-        code="ARG-007",
-        severity=Severity.WARNING,
-        demand="Variables with the engine's prefix are ones that its version reads.",
-        reason="An unread variable does nothing, for example VLLM_TENSOR_PARALLEL_SIZE: the engine then runs with its default.",
-        source="vllm/envs.py of the wheels 0.5.5 to 0.33.0; huggingface_hub environment variables",
-        remedy="Use the flag or the variable that is read.",
-        fault="misspelled-env",
-        links=("https://docs.vllm.ai/en/latest/configuration/env_vars/",),
-        workload=environment,
-    ),
-)

@@ -5,16 +5,27 @@ from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Fact, Workload
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading import quantization
 from interlock.infra.rules.reading.planner import facts_of
 from interlock.infra.rules.reading.units import older, size_of, switched_on, where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
+
+_SERVE = ("https://docs.vllm.ai/en/latest/cli/serve/",)
+_LORA = ("https://docs.vllm.ai/en/latest/features/lora/",)
 
 _PLAIN = ("serve", "module", "image")
 
 
+@rule(
+    "ARG-008",
+    Severity.ERROR,
+    demand="The engine is told which model to serve.",
+    reason="It serves a small built-in example model, or stops.",
+    source="vllm/config/model.py (default model); vllm/entrypoints/cli/serve.py",
+    remedy="Name the model.",
+    fault="no-model-arg",
+    links=_SERVE,
+)
 def a_model(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-008: the engine is told which model to serve."""
     engine = workload.engine
     elsewhere = not engine.flag("config").absent or any("MODEL" in name for name in engine.env)
     if engine.model.absent and engine.complete and engine.entrypoint in _PLAIN and not elsewhere and workload.pods:
@@ -22,23 +33,49 @@ def a_model(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
         yield Hit(where(workload, "args"), text, 'name it: ["vllm", "serve", "<model>"] or --model <model>')
 
 
+@rule(
+    "ARG-009",
+    Severity.WARNING,
+    demand="The engine is started by vllm serve.",
+    reason="The module is deprecated and will go.",
+    source="vllm/entrypoints/openai/api_server.py",
+    remedy="Start vllm serve.",
+    fault="deprecated-entrypoint",
+    links=_SERVE,
+)
 def entrypoint(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-009: the engine is started by ``vllm serve``."""
     if workload.engine.entrypoint == "module":
         text = "python -m vllm.entrypoints... is deprecated"
         yield Hit(where(workload, "args"), text, "start vllm serve <model>", "python -m vllm.entrypoints")
 
 
+@rule(
+    "ARG-010",
+    Severity.ERROR,
+    demand="Automatic tool choice has its parser.",
+    reason="vLLM checks it before anything is loaded and raises.",
+    source="vllm/entrypoints/openai/cli_args.py validate_parsed_serve_args",
+    remedy="Name the parser of the model's family.",
+    links=("https://docs.vllm.ai/en/latest/features/tool_calling/",),
+)
 def tool_parser(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-010: automatic tool choice has its parser."""
     flag = workload.engine.flag("enable-auto-tool-choice")
     if switched_on(flag) and workload.engine.flag("tool-call-parser").absent:
         text = "--enable-auto-tool-choice without --tool-call-parser: vLLM refuses to start"
         yield Hit(where(workload, "args", flag), text, "add --tool-call-parser (hermes for Qwen, llama3_json for Llama 3)")
 
 
+@rule(
+    "ARG-011",
+    Severity.ERROR,
+    demand="Adapters fit the rank that the engine keeps room for.",
+    reason="The adapter is refused when it is loaded.",
+    source="vllm/lora/worker_manager.py; vllm-project/vllm#2847",
+    remedy="Raise --max-lora-rank.",
+    links=_LORA,
+    settings={"allowed": "1 8 16 32 64 128 256 320 512"},
+)
 def lora_rank(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-011: adapters fit the rank that the engine keeps room for."""
     flag = workload.engine.flag("max-lora-rank")
     most = flag.map(int).default(16)
     rank = workload.engine.lora_rank
@@ -52,8 +89,16 @@ def lora_rank(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
         yield Hit(where(workload, "args", flag), text, f"set {higher[0] if higher else allowed[-1]}", str(most.get()))
 
 
+@rule(
+    "ARG-013",
+    Severity.ERROR,
+    demand="Adapters can be loaded at run time where that is switched on.",
+    reason="The call reaches one API server process; vLLM refuses it with several (the default with data parallel).",
+    source="vllm/entrypoints/serve/lora/api_router.py; vllm/envs.py VLLM_ALLOW_RUNTIME_LORA_UPDATING",
+    remedy="Use one API server process.",
+    links=_LORA,
+)
 def hot_loading(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-013: adapters can be loaded at run time."""
     wanted = workload.engine.env.get("VLLM_ALLOW_RUNTIME_LORA_UPDATING", Fact())
     if not switched_on(wanted):
         return
@@ -69,8 +114,16 @@ def hot_loading(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
         yield Hit(where(workload, "args", count), text, "set --api-server-count 1, or load adapters with --lora-modules", str(servers))
 
 
+@rule(
+    "ARG-014",
+    Severity.ERROR,
+    demand="Speculative decoding has a draft that speaks the target's vocabulary.",
+    reason="Tokens are compared by number; vLLM asserts equal vocabulary sizes.",
+    source="vllm/config/speculative.py; vllm-project/vllm#5203",
+    remedy="Choose a draft of the same family.",
+    links=("https://docs.vllm.ai/en/latest/features/spec_decode/",),
+)
 def draft(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-014: a draft model speaks the target's vocabulary."""
     found, own = facts_of(workload), workload.engine.draft_vocabulary
     flag = workload.engine.flag("speculative-config")
     target = workload.engine.vocabulary.value or (found.vocab_size if found else 0)
@@ -85,8 +138,16 @@ def draft(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
             yield Hit(where(workload, "args", flag), text, "repair the JSON (double quotes, no trailing comma)")
 
 
+@rule(
+    "ARG-015",
+    Severity.ERROR,
+    demand="A step has room for the sequences that may run in it.",
+    reason="vLLM checks it at start and raises.",
+    source="vllm/config/scheduler.py",
+    remedy="Raise --max-num-batched-tokens.",
+    links=_SERVE,
+)
 def batch(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-015: a step has room for the sequences that may run in it."""
     engine = workload.engine
     flag = engine.flag("max-num-batched-tokens")
     tokens, seqs, longest = (engine.flag(name).map(int) for name in ("max-num-batched-tokens", "max-num-seqs", "max-model-len"))
@@ -100,8 +161,15 @@ def batch(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         yield Hit(path, text, "drop --no-enable-chunked-prefill, or raise --max-num-batched-tokens", str(tokens.get()))
 
 
+@rule(
+    "ARG-016",
+    Severity.ERROR,
+    demand="Expert parallel is used for models with experts.",
+    reason="vLLM checks the number of experts at start and raises.",
+    source="vllm/config/model.py _verify_with_expert_parallelism",
+    remedy="Take the flag away.",
+)
 def experts(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-016: expert parallel is for models with experts."""
     flag, found = workload.engine.flag("enable-expert-parallel"), facts_of(workload)
     if switched_on(flag) and found and found.complete and not found.experts:
         text = f"--enable-expert-parallel for {found.name or 'this model'}, which has no experts: vLLM refuses to start"
@@ -116,8 +184,16 @@ _ADVICE = (
 )
 
 
+@rule(
+    "ARG-017",
+    Severity.INFO,
+    demand="Options are set for what they really do.",
+    reason="Widely read advice about them is out of date or was never right.",
+    source="vllm/config/cache.py, vllm/config/scheduler.py, vllm/config/compilation.py of 0.33",
+    remedy="Leave them to the engine.",
+    links=("https://docs.vllm.ai/en/latest/configuration/optimization/",),
+)
 def advice(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-017: options that seldom do what they are set for."""
     for name, value, text, remedy in _ADVICE:
         flag = workload.engine.flag(name)
         if flag.known and (value is None or flag.value == value) and flag.value not in ("0", "false"):
@@ -134,131 +210,19 @@ _NEEDS = (
 )
 
 
+@rule(
+    "ARG-018",
+    Severity.WARNING,
+    demand="An option has the switch that makes it count.",
+    reason="Somebody relies on something that is not on.",
+    source="vllm/engine/arg_utils.py create_engine_config; vllm/entrypoints/openai/cli_args.py",
+    remedy="Add the switch, or take the option away.",
+    fault="dead-value",
+    links=_SERVE,
+)
 def dead(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ARG-018: an option has the switch that makes it count."""
     for name, needed in _NEEDS:
         flag = workload.engine.flag(name)
         if flag.known and workload.engine.flag(needed).absent:
             text = f"--{name} has no effect without --{needed}"
             yield Hit(where(workload, "args", flag), text, f"add --{needed}, or take --{name} away", str(flag.value)[:80])
-
-
-_SERVE = ("https://docs.vllm.ai/en/latest/cli/serve/",)
-_LORA = ("https://docs.vllm.ai/en/latest/features/lora/",)
-
-RULES = (
-    Rule(
-        code="ARG-008",
-        severity=Severity.ERROR,
-        demand="The engine is told which model to serve.",
-        reason="It serves a small built-in example model, or stops.",
-        source="vllm/config/model.py (default model); vllm/entrypoints/cli/serve.py",
-        remedy="Name the model.",
-        fault="no-model-arg",
-        links=_SERVE,
-        workload=a_model,
-    ),
-    Rule(
-        code="ARG-009",
-        severity=Severity.WARNING,
-        demand="The engine is started by vllm serve.",
-        reason="The module is deprecated and will go.",
-        source="vllm/entrypoints/openai/api_server.py",
-        remedy="Start vllm serve.",
-        fault="deprecated-entrypoint",
-        links=_SERVE,
-        workload=entrypoint,
-    ),
-    Rule(
-        code="ARG-010",
-        severity=Severity.ERROR,
-        demand="Automatic tool choice has its parser.",
-        reason="vLLM checks it before anything is loaded and raises.",
-        source="vllm/entrypoints/openai/cli_args.py validate_parsed_serve_args",
-        remedy="Name the parser of the model's family.",
-        links=("https://docs.vllm.ai/en/latest/features/tool_calling/",),
-        workload=tool_parser,
-    ),
-    Rule(
-        code="ARG-011",
-        severity=Severity.ERROR,
-        demand="Adapters fit the rank that the engine keeps room for.",
-        reason="The adapter is refused when it is loaded.",
-        source="vllm/lora/worker_manager.py; vllm-project/vllm#2847",
-        remedy="Raise --max-lora-rank.",
-        links=_LORA,
-        workload=lora_rank,
-        settings={"allowed": "1 8 16 32 64 128 256 320 512"},
-    ),
-    Rule(
-        code="ARG-012",
-        severity=Severity.ERROR,
-        demand="The quantization flag names the format that the checkpoint is stored in.",
-        reason="vLLM compares both at start and raises; AWQ and GPTQ flags read stored weights and quantize nothing.",
-        source="vllm/config/model.py _verify_quantization",
-        remedy="Take the flag away: the checkpoint says it itself.",
-        fault="quantization-mismatch",
-        links=("https://docs.vllm.ai/en/latest/features/quantization/",),
-        workload=quantization.agree,
-    ),
-    Rule(
-        code="ARG-013",
-        severity=Severity.ERROR,
-        demand="Adapters can be loaded at run time where that is switched on.",
-        reason="The call reaches one API server process; vLLM refuses it with several (the default with data parallel).",
-        source="vllm/entrypoints/serve/lora/api_router.py; vllm/envs.py VLLM_ALLOW_RUNTIME_LORA_UPDATING",
-        remedy="Use one API server process.",
-        links=_LORA,
-        workload=hot_loading,
-    ),
-    Rule(
-        code="ARG-014",
-        severity=Severity.ERROR,
-        demand="Speculative decoding has a draft that speaks the target's vocabulary.",
-        reason="Tokens are compared by number; vLLM asserts equal vocabulary sizes.",
-        source="vllm/config/speculative.py; vllm-project/vllm#5203",
-        remedy="Choose a draft of the same family.",
-        links=("https://docs.vllm.ai/en/latest/features/spec_decode/",),
-        workload=draft,
-    ),
-    Rule(
-        code="ARG-015",
-        severity=Severity.ERROR,
-        demand="A step has room for the sequences that may run in it.",
-        reason="vLLM checks it at start and raises.",
-        source="vllm/config/scheduler.py",
-        remedy="Raise --max-num-batched-tokens.",
-        links=_SERVE,
-        workload=batch,
-    ),
-    Rule(
-        code="ARG-016",
-        severity=Severity.ERROR,
-        demand="Expert parallel is used for models with experts.",
-        reason="vLLM checks the number of experts at start and raises.",
-        source="vllm/config/model.py _verify_with_expert_parallelism",
-        remedy="Take the flag away.",
-        workload=experts,
-    ),
-    Rule(
-        code="ARG-018",
-        severity=Severity.WARNING,
-        demand="An option has the switch that makes it count.",
-        reason="Somebody relies on something that is not on.",
-        source="vllm/engine/arg_utils.py create_engine_config; vllm/entrypoints/openai/cli_args.py",
-        remedy="Add the switch, or take the option away.",
-        fault="dead-value",
-        links=_SERVE,
-        workload=dead,
-    ),
-    Rule(
-        code="ARG-017",
-        severity=Severity.INFO,
-        demand="Options are set for what they really do.",
-        reason="Widely read advice about them is out of date or was never right.",
-        source="vllm/config/cache.py, vllm/config/scheduler.py, vllm/config/compilation.py of 0.33",
-        remedy="Leave them to the engine.",
-        links=("https://docs.vllm.ai/en/latest/configuration/optimization/",),
-        workload=advice,
-    ),
-)

@@ -1,86 +1,136 @@
 """Faults of the document itself, as the reader found them: one rule per kind of fault."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 
-_KINDS = (
-    # code, kind, severity, demand, what happens, usual way out
-    ("DOC-001", "yaml-invalid", "error", "A file is valid YAML.", "Nothing of it is applied.", "Repair the syntax at the place named."),
-    (
-        "DOC-002",
-        "schema-broken",
-        "error",
-        "Fields have the type that the API asks for.",
-        "The API server refuses the object.",
-        "Correct the type.",
-    ),
-    (
-        "DOC-003",
-        "dup-key",
-        "warning",
-        "A key is given once.",
-        "The last one wins without a word, or strict readers refuse.",
-        "Keep one of them.",
-    ),
-    (
-        "DOC-004",
-        "schema-typo",
-        "warning",
-        "Field names are those of the API.",
-        "kubectl refuses or drops it, so it has no effect.",
-        "Correct the name.",
-    ),
-    (
-        "DOC-005",
-        "schema-misplaced",
-        "warning",
-        "A field stands where the API reads it.",
-        "It has no effect there.",
-        "Move it to its place.",
-    ),
-    (
-        "DOC-006",
-        "template-leftover",
-        "warning",
-        "No template text is left over.",
-        "The text itself becomes the value.",
-        "Render the template.",
-    ),
-    ("DOC-007", "placeholder", "warning", "No placeholder is left over.", "The text itself becomes the value.", "Fill it in."),
-    (
-        "DOC-008",
-        "embedded-yaml-broken",
-        "warning",
-        "YAML inside a text is valid.",
-        "The program that reads it fails or ignores it.",
-        "Repair the text.",
-    ),
+_SOURCE = "Kubernetes documentation, 'Objects In Kubernetes' (field validation); YAML 1.2"
+_LINKS = ("https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation",)
+
+
+def _problems(bundle: Bundle, kind: str) -> Iterable[Hit]:
+    for problem in bundle.problems:
+        if problem.kind == kind:
+            yield Hit(problem.path, problem.text, problem.remedy, problem.value, origin=problem.origin)
+
+
+@rule(
+    "DOC-001",
+    Severity.ERROR,
+    demand="A file is valid YAML.",
+    reason="Nothing of it is applied.",
+    source=_SOURCE,
+    remedy="Repair the syntax at the place named.",
+    fault="yaml-invalid",
+    links=_LINKS,
+    of="bundle",
 )
+def invalid(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    return _problems(bundle, "yaml-invalid")
 
 
-def _of_kind(kind: str, remedy: str) -> Callable[[Bundle, Settings], Iterable[Hit]]:
-    def found(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-        for problem in bundle.problems:
-            if problem.kind == kind:
-                yield Hit(problem.path, problem.text, problem.remedy or remedy, problem.value, origin=problem.origin)
-
-    return found
-
-
-RULES = tuple(
-    Rule(
-        code=code,
-        severity=Severity(severity),
-        demand=demand,
-        reason=reason,
-        source="Kubernetes documentation, 'Objects In Kubernetes' (field validation); YAML 1.2",
-        remedy=remedy,
-        fault=kind,
-        links=("https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation",),
-        bundle=_of_kind(kind, remedy),
-    )
-    for code, kind, severity, demand, reason, remedy in _KINDS
+@rule(
+    "DOC-002",
+    Severity.ERROR,
+    demand="Fields have the type that the API asks for.",
+    reason="The API server refuses the object.",
+    source=_SOURCE,
+    remedy="Correct the type.",
+    fault="schema-broken",
+    links=_LINKS,
+    of="bundle",
 )
+def broken_schema(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    return _problems(bundle, "schema-broken")
+
+
+@rule(
+    "DOC-003",
+    Severity.WARNING,
+    demand="A key is given once.",
+    reason="The last one wins without a word, or strict readers refuse.",
+    source=_SOURCE,
+    remedy="Keep one of them.",
+    fault="dup-key",
+    links=_LINKS,
+    of="bundle",
+)
+def duplicate_key(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    return _problems(bundle, "dup-key")
+
+
+@rule(
+    "DOC-004",
+    Severity.WARNING,
+    demand="Field names are those of the API.",
+    reason="kubectl refuses or drops it, so it has no effect.",
+    source=_SOURCE,
+    remedy="Correct the name.",
+    fault="schema-typo",
+    links=_LINKS,
+    of="bundle",
+)
+def unknown_field(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    return _problems(bundle, "schema-typo")
+
+
+@rule(
+    "DOC-005",
+    Severity.WARNING,
+    demand="A field stands where the API reads it.",
+    reason="It has no effect there.",
+    source=_SOURCE,
+    remedy="Move it to its place.",
+    fault="schema-misplaced",
+    links=_LINKS,
+    of="bundle",
+)
+def misplaced(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    return _problems(bundle, "schema-misplaced")
+
+
+@rule(
+    "DOC-006",
+    Severity.WARNING,
+    demand="No template text is left over.",
+    reason="The text itself becomes the value.",
+    source=_SOURCE,
+    remedy="Render the template.",
+    fault="template-leftover",
+    links=_LINKS,
+    of="bundle",
+)
+def template(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    return _problems(bundle, "template-leftover")
+
+
+@rule(
+    "DOC-007",
+    Severity.WARNING,
+    demand="No placeholder is left over.",
+    reason="The text itself becomes the value.",
+    source=_SOURCE,
+    remedy="Fill it in.",
+    fault="placeholder",
+    links=_LINKS,
+    of="bundle",
+)
+def placeholder(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    return _problems(bundle, "placeholder")
+
+
+@rule(
+    "DOC-008",
+    Severity.WARNING,
+    demand="YAML inside a text is valid.",
+    reason="The program that reads it fails or ignores it.",
+    source=_SOURCE,
+    remedy="Repair the text.",
+    fault="embedded-yaml-broken",
+    links=_LINKS,
+    of="bundle",
+)
+def embedded(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    return _problems(bundle, "embedded-yaml-broken")

@@ -1,9 +1,8 @@
 """Findings and waivers: what a rule says, in one shape for the plan, the program, the policy pack and the checker."""
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
-from fnmatch import fnmatchcase
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -54,21 +53,6 @@ class Waiver(BaseModel):
     expires: dt.date | None = None
     """The last day it holds; without one it holds until removed."""
 
-    def covers(self, finding: "Finding") -> bool:
-        """Whether this waiver speaks of ``finding`` (dates apart)."""
-        names = (
-            finding.path,
-            finding.subject.name,
-            f"{finding.subject.kind}/{finding.subject.name}",
-            f"{finding.subject.name}.{finding.path}",
-        )
-        pattern = self.path.replace("[", "[[]")
-        return self.code == finding.code and any(fnmatchcase(name, pattern) for name in names)
-
-    def expired(self, today: dt.date) -> bool:
-        """Whether the last day has passed."""
-        return self.expires is not None and today > self.expires
-
 
 class Finding(BaseModel):
     """One contradiction or risk: field, value, arithmetic and the way out."""
@@ -111,22 +95,6 @@ class Finding(BaseModel):
         if self.note:
             lines.append(f"  note: {self.note}")
         return "\n".join(lines)
-
-
-def apply_waivers(findings: Iterable[Finding], waivers: Sequence[Waiver], today: dt.date) -> tuple[Finding, ...]:
-    """Marks each finding with the first valid waiver that covers it; an expired one counts as absent and is noted."""
-    marked = []
-    for finding in findings:
-        covering = [waiver for waiver in waivers if waiver.covers(finding)]
-        valid = next((waiver for waiver in covering if not waiver.expired(today)), None)
-        if valid:
-            marked.append(finding.model_copy(update={"waiver": valid}))
-        elif covering:
-            ended = max(waiver.expires for waiver in covering if waiver.expires)
-            marked.append(finding.model_copy(update={"note": f"a waiver for this expired on {ended} and counts as absent"}))
-        else:
-            marked.append(finding)
-    return tuple(marked)
 
 
 def blocking(findings: Iterable[Finding], at: Severity = Severity.ERROR) -> tuple[Finding, ...]:

@@ -18,7 +18,7 @@ from interlock.infra.rules.reading.units import (
     version_of,
     where,
 )
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.sizing.refusals.parallel import tp_problem
 
 _SPREAD_FLAGS = (
@@ -49,8 +49,17 @@ def _product(sizes: list[tuple[str, Fact[int]]]) -> tuple[int, str]:
     return world, " x ".join(shown)
 
 
+@rule(
+    "GPU-001",
+    Severity.ERROR,
+    demand="The GPUs of a replica's pods equal TP x PP x PCP x DP.",
+    reason="With too few, vLLM stops at start-up because the world size exceeds the visible GPUs; with too many, the rest idles.",
+    source="vllm/config/parallel.py (world_size), vllm/v1/executor; GitM-Labs/runtime#76",
+    remedy="Make the GPU request and the parallel sizes the same number.",
+    fault="tp-mismatch",
+    links=("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",),
+)
 def gpus_of_a_replica(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-001: the engine's world size against the units of its pods."""
     units = replica_units(workload)
     if units.absent or "gpus" in workload.operator_adds:
         return
@@ -128,8 +137,16 @@ def _local_world(workload: Workload, sizes: list[tuple[str, Fact[int]]]) -> int 
     return local.get() * by_name["TP"] * by_name["PP"] * by_name["PCP"]
 
 
+@rule(
+    "GPU-005",
+    Severity.ERROR,
+    demand="GPU quantities are whole numbers.",
+    reason="Extended resources cannot be divided; some charts drop the value silently, and then every pod lands on card 0.",
+    source="Kubernetes documentation, 'Extended resources'; vllm-project/production-stack#649, #1047",
+    remedy="Ask for 1; share cards with time-slicing, MPS or MIG.",
+    links=("https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#extended-resources",),
+)
 def whole_numbers(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-005: accelerator quantities are whole numbers."""
     for pod in workload.pods:
         for container in pod.containers:
             for units in accelerators(container):
@@ -139,8 +156,16 @@ def whole_numbers(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
                     yield Hit(units.count.path or container.path, text, remedy, f"{units.count.get():g}")
 
 
+@rule(
+    "GPU-006",
+    Severity.ERROR,
+    demand="GPU requests equal GPU limits; a limit alone is enough.",
+    reason="The API server refuses extended resources whose request and limit differ, or that have a request without a limit.",
+    source="Kubernetes documentation, 'Schedule GPUs'",
+    remedy="State the limit only, or both with the same number.",
+    links=("https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/",),
+)
 def requests_equal_limits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-006: an extended resource's request equals its limit; a limit alone is fine."""
     for pod in workload.pods:
         for container in pod.containers:
             for units in accelerators(container):
@@ -153,8 +178,16 @@ def requests_equal_limits(workload: Workload, bundle: Bundle, settings: Settings
                     yield Hit(request.path, text, f"set both to {limit.get()}, or drop the request", request.get())
 
 
+@rule(
+    "GPU-002",
+    Severity.ERROR,
+    demand="The tensor parallel size divides the attention heads, and the KV heads divide by it or replicate evenly.",
+    reason="vLLM checks this at start-up and raises; a power of two is only advice, the heads decide.",
+    source="vllm/config/model.py verify_with_parallel_config; vllm/model_executor/layers/linear.py QKVParallelLinear",
+    remedy="Choose a divisor of the heads; use pipeline parallel or more replicas for the other GPUs.",
+    links=("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",),
+)
 def heads_divide(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-002: TP divides the attention heads; KV heads divide or are replicated evenly."""
     engine, size = workload.engine, workload.engine.tensor_parallel
     found = facts_of(workload)
     if not size.known or size.get() < 1 or not (engine.attention_heads.known or (found and found.attention_heads)):
@@ -173,11 +206,16 @@ def heads_divide(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
         yield Hit(path, text, remedy, str(tp))
 
 
+@rule(
+    "GPU-023",
+    Severity.ERROR,
+    demand="TP cuts the model's widths into whole parts and whole quantization blocks.",
+    reason="Every rank aborts while it creates its weights.",
+    source="vllm/model_executor/layers/linear.py, quantization/utils; vllm-project/vllm#48173, #54178",
+    remedy="Choose a smaller TP; use pipeline parallel or replicas for the other GPUs.",
+    links=("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",),
+)
 def widths_align(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-023: TP cuts vocabulary, MLP and expert widths into whole parts and whole quantization groups.
-
-    Publishers pad the widths of quantized variants, so groups are only judged by a config that declares its quantization.
-    """
     size, found = workload.engine.tensor_parallel, facts_of(workload)
     if not size.known or not 2 <= size.get() <= _MOST_RANKS or found is None or workload.vendor.value not in (None, "nvidia", "amd"):
         return
@@ -190,6 +228,7 @@ def widths_align(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
     problem = asks(size.get(), version or (0, 33, 0))
     older = None if problem or version else asks(size.get(), (0, 0, 0))
     told = problem or older
+    # Publishers pad the widths of quantized variants, so groups are only judged by a config that declares its quantization.
     guessed = workload.engine.config is None and found.quantization is not None and "quantization_config" not in found.config
     if told is None or " heads " in told or ("share a scale" in told and guessed):
         return
@@ -205,58 +244,3 @@ def _splits(heads: int, kv_heads: Fact[int], tp: int) -> bool:
         return False
     kv = kv_heads.get() if kv_heads.known else heads
     return kv > 0 and (kv % tp == 0 if kv >= tp else tp % kv == 0)
-
-
-RULES = (
-    Rule(
-        code="GPU-001",
-        severity=Severity.ERROR,
-        demand="The GPUs of a replica's pods equal TP x PP x PCP x DP.",
-        reason="With too few, vLLM stops at start-up because the world size exceeds the visible GPUs; with too many, the rest idles.",
-        source="vllm/config/parallel.py (world_size), vllm/v1/executor; GitM-Labs/runtime#76",
-        remedy="Make the GPU request and the parallel sizes the same number.",
-        fault="tp-mismatch",
-        links=("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",),
-        workload=gpus_of_a_replica,
-    ),
-    Rule(
-        code="GPU-002",
-        severity=Severity.ERROR,
-        demand="The tensor parallel size divides the attention heads, and the KV heads divide by it or replicate evenly.",
-        reason="vLLM checks this at start-up and raises; a power of two is only advice, the heads decide.",
-        source="vllm/config/model.py verify_with_parallel_config; vllm/model_executor/layers/linear.py QKVParallelLinear",
-        remedy="Choose a divisor of the heads; use pipeline parallel or more replicas for the other GPUs.",
-        links=("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",),
-        workload=heads_divide,
-    ),
-    Rule(
-        code="GPU-023",
-        severity=Severity.ERROR,
-        demand="TP cuts the model's widths into whole parts and whole quantization blocks.",
-        reason="Every rank aborts while it creates its weights.",
-        source="vllm/model_executor/layers/linear.py, quantization/utils; vllm-project/vllm#48173, #54178",
-        remedy="Choose a smaller TP; use pipeline parallel or replicas for the other GPUs.",
-        links=("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",),
-        workload=widths_align,
-    ),
-    Rule(
-        code="GPU-005",
-        severity=Severity.ERROR,
-        demand="GPU quantities are whole numbers.",
-        reason="Extended resources cannot be divided; some charts drop the value silently, and then every pod lands on card 0.",
-        source="Kubernetes documentation, 'Extended resources'; vllm-project/production-stack#649, #1047",
-        remedy="Ask for 1; share cards with time-slicing, MPS or MIG.",
-        links=("https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#extended-resources",),
-        workload=whole_numbers,
-    ),
-    Rule(
-        code="GPU-006",
-        severity=Severity.ERROR,
-        demand="GPU requests equal GPU limits; a limit alone is enough.",
-        reason="The API server refuses extended resources whose request and limit differ, or that have a request without a limit.",
-        source="Kubernetes documentation, 'Schedule GPUs'",
-        remedy="State the limit only, or both with the same number.",
-        links=("https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/",),
-        workload=requests_equal_limits,
-    ),
-)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from interlock.infra.facts import Bundle, Container, Fact, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import accelerators, counted, engine_containers, older, where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.rules.ver_images import reference
 
 _CUDA_IMAGES = (
@@ -58,8 +58,17 @@ def asked_vendors(container: Container) -> set[str]:
     return {units.vendor for units in accelerators(container) if not (units.count.known and units.count.get() == 0)}
 
 
+@rule(
+    "GPU-007",
+    Severity.ERROR,
+    demand="A CUDA engine's container asks for an accelerator.",
+    reason="Without it the pod lands on a node without GPUs, or shares cards that the scheduler counts as free.",
+    source="Kubernetes documentation, 'Schedule GPUs'",
+    remedy="Add limits with nvidia.com/gpu, or a DRA claim.",
+    fault="no-gpu-resource",
+    links=("https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/",),
+)
 def an_accelerator(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-007: a CUDA engine asks for an accelerator."""
     if "gpus" in workload.operator_adds or workload.ray is not None:
         return
     for pod, container in engine_containers(workload):
@@ -89,8 +98,17 @@ def _on_cpu(workload: Workload) -> bool:
     return workload.vendor.value == "cpu" or device.value == "cpu" or target.value == "cpu"
 
 
+@rule(
+    "GPU-008",
+    Severity.ERROR,
+    demand="No CPU setting on the CUDA image.",
+    reason="The CUDA build has no CPU worker: it stops at start-up, or the setting does nothing.",
+    source="vLLM documentation, 'CPU installation': the CPU back end is a build of its own",
+    remedy="Use the CPU image, or remove the setting.",
+    fault="cpu-flag-on-cuda-image",
+    links=("https://docs.vllm.ai/en/latest/getting_started/installation/cpu/",),
+)
 def cpu_flag(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-008: no CPU setting on the CUDA image."""
     for _, container in engine_containers(workload):
         image = str(container.image.value) if container.image.known else ""
         if image_vendor(image) != "nvidia":
@@ -109,8 +127,17 @@ def _cpu_hit(path: str, what: str, image: str) -> Hit:
     return Hit(path, text, "use a CPU build of vLLM (for example the vllm-cpu release image), or take the setting away", what)
 
 
+@rule(
+    "GPU-009",
+    Severity.ERROR,
+    demand="Image and accelerator are of the same vendor.",
+    reason="Kernels are compiled for one vendor; the engine finds no device and exits.",
+    source="vLLM documentation, 'Installation': one image per platform",
+    remedy="Use the image that the accelerator's vendor needs.",
+    fault="wrong-accelerator-image",
+    links=("https://docs.vllm.ai/en/latest/getting_started/installation/",),
+)
 def vendor_match(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-009: image and accelerator are of one vendor."""
     for _, container in engine_containers(workload):
         image = str(container.image.value) if container.image.known else ""
         built, asked = image_vendor(image), asked_vendors(container) - {"other"}
@@ -123,8 +150,17 @@ def vendor_match(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
             yield Hit(units.count.path or container.path, text, "use that vendor's image, or the other accelerator", image, severity=level)
 
 
+@rule(
+    "GPU-010",
+    Severity.WARNING,
+    demand="Visible devices are set by the device plugin only.",
+    reason="The plugin gives any card of the node and numbers it 0 in the pod; an index or UUID by hand hides it or takes another's.",
+    source="NVIDIA/k8s-device-plugin README; vllm-project/vllm#41848, #20939, #45026",
+    remedy="Remove the variable.",
+    fault="gpu-visible-override",
+    settings={"uuid_since": "0.24.0"},
+)
 def visible_devices(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-010: nobody chooses devices by hand beside the device plugin."""
     for _, container in engine_containers(workload):
         units = counted(container)
         for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
@@ -144,51 +180,3 @@ def visible_devices(workload: Workload, bundle: Bundle, settings: Settings) -> I
             elif units is not None and value == "all":
                 text = "NVIDIA_VISIBLE_DEVICES=all beside a GPU request: the container may see cards that the scheduler gave to others"
                 yield Hit(fact.path, text, "take the variable away: the device plugin sets it", value)
-
-
-RULES = (
-    Rule(
-        code="GPU-007",
-        severity=Severity.ERROR,
-        demand="A CUDA engine's container asks for an accelerator.",
-        reason="Without it the pod lands on a node without GPUs, or shares cards that the scheduler counts as free.",
-        source="Kubernetes documentation, 'Schedule GPUs'",
-        remedy="Add limits with nvidia.com/gpu, or a DRA claim.",
-        fault="no-gpu-resource",
-        links=("https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/",),
-        workload=an_accelerator,
-    ),
-    Rule(
-        code="GPU-008",
-        severity=Severity.ERROR,
-        demand="No CPU setting on the CUDA image.",
-        reason="The CUDA build has no CPU worker: it stops at start-up, or the setting does nothing.",
-        source="vLLM documentation, 'CPU installation': the CPU back end is a build of its own",
-        remedy="Use the CPU image, or remove the setting.",
-        fault="cpu-flag-on-cuda-image",
-        links=("https://docs.vllm.ai/en/latest/getting_started/installation/cpu/",),
-        workload=cpu_flag,
-    ),
-    Rule(
-        code="GPU-009",
-        severity=Severity.ERROR,
-        demand="Image and accelerator are of the same vendor.",
-        reason="Kernels are compiled for one vendor; the engine finds no device and exits.",
-        source="vLLM documentation, 'Installation': one image per platform",
-        remedy="Use the image that the accelerator's vendor needs.",
-        fault="wrong-accelerator-image",
-        links=("https://docs.vllm.ai/en/latest/getting_started/installation/",),
-        workload=vendor_match,
-    ),
-    Rule(
-        code="GPU-010",
-        severity=Severity.WARNING,
-        demand="Visible devices are set by the device plugin only.",
-        reason="The plugin gives any card of the node and numbers it 0 in the pod; an index or UUID by hand hides it or takes another's.",
-        source="NVIDIA/k8s-device-plugin README; vllm-project/vllm#41848, #20939, #45026",
-        remedy="Remove the variable.",
-        fault="gpu-visible-override",
-        workload=visible_devices,
-        settings={"uuid_since": "0.24.0"},
-    ),
-)

@@ -8,7 +8,9 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import capability, card, facts_of
 from interlock.infra.rules.reading.quantization import method_of
 from interlock.infra.rules.reading.units import counted, engine_containers, older, pod_count, pod_units, version_of, where
-from interlock.infra.rules.rule import Hit, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
+
+_PARALLEL = ("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",)
 
 
 def least_capability(method: str, version: tuple[int, int, int] | None) -> tuple[float | None, float | None, float | None]:
@@ -21,8 +23,16 @@ def least_capability(method: str, version: tuple[int, int, int] | None) -> tuple
     return float(row["least"]), max(float(each["least"]) for each in rows), row.get("native")
 
 
+@rule(
+    "GPU-014",
+    Severity.ERROR,
+    demand="The card has kernels for the quantization.",
+    reason="vLLM compares the compute capability with the method's least and refuses to start.",
+    source="infra/catalog/quantization_needs.json (get_min_capability of each method, by version)",
+    remedy="Choose another quantization or a newer card.",
+    links=("https://docs.vllm.ai/en/latest/features/quantization/",),
+)
 def formats(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-014: the card has kernels for the quantization."""
     method, have = method_of(workload), capability(workload, bundle)
     if method is None or have is None or workload.vendor.value not in (None, "nvidia"):
         return
@@ -40,8 +50,16 @@ def formats(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
         yield Hit(path, text, "expect no faster compute, or use a newer card", method, severity=Severity.INFO)
 
 
+@rule(
+    "GPU-013",
+    Severity.ERROR,
+    demand="The card computes in the engine's dtype.",
+    reason="Before compute capability 8.0 there is no bfloat16: vLLM refuses it when asked for.",
+    source="vllm/platforms/cuda.py check_if_supports_dtype; vllm-project/vllm#1157, #17265",
+    remedy="Set --dtype half.",
+    settings={"fallback_since": "0.9.0"},
+)
 def dtype(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-013: the card computes in the dtype."""
     have, flag = capability(workload, bundle), workload.engine.flag("dtype")
     if have is None or have >= 8.0 or flag.unknown or workload.vendor.value not in (None, "nvidia"):
         return
@@ -65,16 +83,33 @@ def _checkpoint_dtype(workload: Workload) -> str | None:
     return found.dtype if found and found.quantization is None else None
 
 
+@rule(
+    "GPU-015",
+    Severity.ERROR,
+    demand="The engine's release has binaries for the card.",
+    reason="No kernel image is available on the device.",
+    source="binaries of the vLLM 0.33.0 wheel (no sm_70)",
+    remedy="Pin an older version, or use a T4 or newer.",
+    settings={"since": "0.33.0"},
+)
 def binaries(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-015: the release has binaries for the card."""
     have, version, since = capability(workload, bundle), version_of(workload.engine.version), version_of(str(settings["since"]))
     if have is not None and have < 7.5 and version and since and version >= since and workload.vendor.value in (None, "nvidia"):
         text = f"vLLM {workload.engine.version.value} has no kernels for compute capability {have:g} (they begin at 7.5)"
         yield Hit(where(workload, "image"), text, "pin an older version, or use a T4 or newer", f"{have:g}")
 
 
+@rule(
+    "GPU-016",
+    Severity.WARNING,
+    demand="Cards that share every layer are linked.",
+    reason="Tensor parallel exchanges activations twice per layer; over PCIe that is the limit from about four cards on.",
+    source="vLLM documentation, 'Parallelism and scaling'; TrelisResearch/one-click-llms#18",
+    remedy="Use pipeline parallel or replicas, or cards with NVLink.",
+    links=_PARALLEL,
+    settings={"wide": 8},
+)
 def links(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-016: cards that share every layer are linked."""
     tp, pool, found = workload.engine.tensor_parallel, bundle.pool(workload), card(workload, bundle)
     if not tp.known or tp.get() < 2:
         return
@@ -98,8 +133,16 @@ def switched(workload: Workload, name: str) -> bool:
     )
 
 
+@rule(
+    "GPU-017",
+    Severity.ERROR,
+    demand="Tensor parallel stays inside a node.",
+    reason="All-reduces of every layer cross the network; pipeline parallel crosses it once per stage.",
+    source="vLLM documentation, 'Parallelism and scaling'",
+    remedy="Use TP within the node and PP over the nodes.",
+    links=_PARALLEL,
+)
 def one_node(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-017: tensor parallel stays inside a node."""
     tp, pool = workload.engine.tensor_parallel, bundle.pool(workload)
     if not tp.known or len(workload.pods) == 0:
         return
@@ -119,8 +162,15 @@ def one_node(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
         )
 
 
+@rule(
+    "GPU-018",
+    Severity.ERROR,
+    demand="The pod gets the runtime that hands GPUs in.",
+    reason="With runc the container has the device but no driver library: vLLM finds no platform.",
+    source="NVIDIA container toolkit documentation; llm-d/llm-d-deployer#273, kserve/kserve#4722",
+    remedy="Set runtimeClassName: nvidia.",
+)
 def runtime(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-018: the pod gets the runtime that hands GPUs in."""
     pool = bundle.pool(workload)
     default = pool.default_runtime if pool else Fact()
     for pod, container in engine_containers(workload):

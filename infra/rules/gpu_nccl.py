@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Fact, Workload
+from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import engine_containers, pod_count, pod_units, size_of, where
-from interlock.infra.rules.rule import Hit, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 
 _RDMA = ("rdma/", "efa", "infiniband", "roce", "hca", "mellanox", "sriov")
 _NAMES = ("NCCL_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_NET", "NCCL_NET_PLUGIN", "FI_PROVIDER")
@@ -26,8 +27,16 @@ def _fabric(workload: Workload) -> bool:
     return any(mark in name for name in names for mark in _RDMA) or any(pod.host_network for pod in workload.pods)
 
 
+@rule(
+    "GPU-021",
+    Severity.WARNING,
+    demand="Ranks on several pods have a way to each other that NCCL finds.",
+    reason="NCCL picks the first interface it sees; over plain sockets it is slow, and on the wrong one it hangs without a message.",
+    source="NVIDIA NCCL documentation, environment variables; vllm-project/vllm#11139, Project-HAMi/HAMi-core#261",
+    remedy="Name the interface, open all ports between the pods, use RDMA.",
+    links=("https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html",),
+)
 def between_pods(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-021: ranks on several pods find each other."""
     tp, pp = (size_of(workload, size) for size in (workload.engine.tensor_parallel, workload.engine.pipeline_parallel))
     each = max((pod_units(workload, pod).value or 0 for pod in workload.pods), default=0)
     spans = tp.known and pp.known and tp.get() * pp.get() > max(each, 1) and _holding(workload) > 1
@@ -40,8 +49,15 @@ def between_pods(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
         yield Hit(where(workload, "env"), text, "set NCCL_SOCKET_IFNAME to the pod's interface and open all ports between the pods")
 
 
+@rule(
+    "GPU-022",
+    Severity.WARNING,
+    demand="Ranks that talk to each other do not sit behind a library that shares cards.",
+    reason="Such libraries intercept CUDA calls; ranks were seen to wait for each other for ever.",
+    source="Project-HAMi/HAMi-core#261",
+    remedy="Give engines with TP > 1 whole cards.",
+)
 def behind_sharing(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-022: no sharing library between ranks."""
     tp = size_of(workload, workload.engine.tensor_parallel)
     pool = bundle.pool(workload)
     named = [name for _, c in engine_containers(workload) for name in (*c.limits, *c.requests) if "vgpu" in name or "gpumem" in name]

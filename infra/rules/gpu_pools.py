@@ -5,12 +5,21 @@ from collections.abc import Iterable
 from interlock.infra.facts import Bundle, Fact, Pod, Pool, Role, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import number, pod_count, pod_units, where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.values import gib
 
 
+@rule(
+    "GPU-003",
+    Severity.ERROR,
+    demand="A pod's GPUs, cores and memory fit one node of its pool.",
+    reason="A pod never spans nodes: the scheduler leaves it Pending for ever and an autoscaler adds no node for it.",
+    source="Kubernetes documentation, 'Kubernetes Scheduler'; kserve/kserve#4226, NVIDIA/k8s-device-plugin#585",
+    remedy="Make the pod smaller (pipeline parallel over nodes) or the nodes larger.",
+    fault="unschedulable",
+    links=("https://kubernetes.io/docs/concepts/scheduling-eviction/kube-scheduler/",),
+)
 def pod_fits_a_node(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-003: units, cores and memory of one pod against one node of its pool."""
     pool = bundle.pool(workload)
     if pool is None:
         return
@@ -66,8 +75,18 @@ def _nodes_needed(sizes: list[int], per_node: int) -> int:
     return len(free)
 
 
+@rule(
+    "GPU-004",
+    Severity.ERROR,
+    demand="A pool has room for all replicas: nodes x floor(GPUs per node / GPUs per pod).",
+    reason="GPUs left over on different nodes do not add up for one pod; the missing replicas stay Pending.",
+    source="Kubernetes documentation, 'Resource Management for Pods and Containers'",
+    remedy="Give the pool more nodes, or ask for fewer or smaller replicas.",
+    fault="unschedulable",
+    links=("https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/",),
+    of="bundle",
+)
 def pool_holds_the_replicas(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-004: all pods of a pool's workloads, packed on its nodes."""
     for pool in bundle.pools:
         nodes = pool.max_nodes if pool.max_nodes.known else pool.nodes
         if not nodes.known or not pool.gpus_per_node.known:
@@ -98,29 +117,3 @@ def _too_small(workload: Workload, pool: Pool, sizes: list[int], needed: int, no
     remedy = f"give pool {pool.name} {needed} nodes, or ask for fewer replicas"
     replicas = workload.replicas
     return Hit(where(workload, "replicas", replicas), sums, remedy, str(replicas.value or ""), origin=workload.origin)
-
-
-RULES = (
-    Rule(
-        code="GPU-003",
-        severity=Severity.ERROR,
-        demand="A pod's GPUs, cores and memory fit one node of its pool.",
-        reason="A pod never spans nodes: the scheduler leaves it Pending for ever and an autoscaler adds no node for it.",
-        source="Kubernetes documentation, 'Kubernetes Scheduler'; kserve/kserve#4226, NVIDIA/k8s-device-plugin#585",
-        remedy="Make the pod smaller (pipeline parallel over nodes) or the nodes larger.",
-        fault="unschedulable",
-        links=("https://kubernetes.io/docs/concepts/scheduling-eviction/kube-scheduler/",),
-        workload=pod_fits_a_node,
-    ),
-    Rule(
-        code="GPU-004",
-        severity=Severity.ERROR,
-        demand="A pool has room for all replicas: nodes x floor(GPUs per node / GPUs per pod).",
-        reason="GPUs left over on different nodes do not add up for one pod; the missing replicas stay Pending.",
-        source="Kubernetes documentation, 'Resource Management for Pods and Containers'",
-        remedy="Give the pool more nodes, or ask for fewer or smaller replicas.",
-        fault="unschedulable",
-        links=("https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/",),
-        bundle=pool_holds_the_replicas,
-    ),
-)

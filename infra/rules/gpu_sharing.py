@@ -9,8 +9,10 @@ from interlock.infra.facts import Autoscaler, Bundle, Fact, Pool, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.checkpoint import params_in_name
 from interlock.infra.rules.reading.units import accelerators, counted, engine_containers, shared_cards, size_of, where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.values import GIB, gib
+
+_PLUGIN = "https://github.com/NVIDIA/k8s-device-plugin#shared-access-to-gpus"
 
 MIG_PREFIX = "nvidia.com/mig-"
 UTILIZATION = "gpu-memory-utilization"
@@ -41,8 +43,18 @@ def _scaled_to(scaler: Autoscaler, workload: Workload) -> int:
     return scaler.max_replicas.get() if mine and scaler.max_replicas.known else 0
 
 
+@rule(
+    "GPU-101",
+    Severity.ERROR,
+    demand="The engines that may meet on a shared card take together no more of its memory than it has.",
+    reason="Every engine reserves its part when it starts; the one that comes last finds too little free memory and refuses to start.",
+    source="vllm/v1/worker/utils.py, request_memory; two engines of 0.9 on one H200: the second stopped with 13.4 of 139.8 GiB free",
+    remedy="Lower gpu_memory_utilization, or make fewer shares.",
+    links=(_PLUGIN,),
+    settings={"default_utilization": 0.92, "gone_gib": 0.7},
+    of="bundle",
+)
 def card_holds_its_engines(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-101: the most that can meet on one card against the card."""
     for pool in bundle.pools:
         if not (pool.sharing.known and pool.sharing.get() in ("time-slicing", "mps") and pool.shares.known):
             continue
@@ -66,8 +78,16 @@ def _holds(pool: Pool, settings: Settings) -> tuple[float, str]:
     return 0.97, "3 % are gone before any engine starts"
 
 
+@rule(
+    "GPU-102",
+    Severity.ERROR,
+    demand="An engine on a shared card has a KV pool of a fixed size.",
+    reason="Engines that start together count each other's growing memory as their own; the pool then differs from start to start.",
+    source="measured on one H200, two engines of 0.45: 47.3 GiB of KV each when started in turn, 30.9 and 15.7 GiB together",
+    remedy="Set --kv-cache-memory-bytes.",
+    links=(_PLUGIN,),
+)
 def fixed_pool(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-102: an engine on a shared card has a KV pool of a fixed size."""
     how = shared_cards(workload, bundle)
     cpu_pool = "VLLM_CPU_KVCACHE_SPACE" in workload.engine.env
     if not how or cpu_pool or not workload.engine.flag(POOL_FLAG).absent or not list(engine_containers(workload)):
@@ -78,8 +98,16 @@ def fixed_pool(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     yield Hit(where(workload, "args", None), text, remedy, severity=level)
 
 
+@rule(
+    "GPU-103",
+    Severity.ERROR,
+    demand="A container asks for exactly one share of a card.",
+    reason="Two shares give no more than one; with failRequestsGreaterThanOne the pod ends with UnexpectedAdmissionError.",
+    source="NVIDIA/k8s-device-plugin README, 'Shared Access to GPUs'",
+    remedy="Ask for one share, or for whole cards.",
+    links=(_PLUGIN,),
+)
 def one_share(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-103: a container asks for one share of a card."""
     how = shared_cards(workload, bundle)
     if not how:
         return
@@ -95,8 +123,17 @@ def one_share(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
             yield Hit(units.count.path or where(workload, "gpus"), text, remedy, str(count), severity=level)
 
 
+@rule(
+    "GPU-104",
+    Severity.ERROR,
+    demand="A MIG layout is one that the pool's card can be cut into.",
+    reason="The MIG manager fails on the node, which is drained by then and stays without GPUs.",
+    source="NVIDIA MIG user guide, 'Supported MIG Profiles' and nvidia-smi mig -lgipp; NVIDIA/mig-parted",
+    remedy="Choose a profile and a count that the card has.",
+    links=("https://docs.nvidia.com/datacenter/tesla/mig-user-guide/supported-mig-profiles.html",),
+    of="bundle",
+)
 def layout_exists(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-104: a MIG layout is one that the card can be cut into."""
     for pool in bundle.pools:
         if not pool.sharing.known or pool.sharing.get() != "mig":
             continue
@@ -114,8 +151,16 @@ def layout_exists(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             yield Hit(path, problem, f"one card of {card.name} can be {offers}", profile, origin=pool.origin)
 
 
+@rule(
+    "GPU-105",
+    Severity.ERROR,
+    demand="An engine on MIG instances runs on one of them.",
+    reason="CUDA shows a process one MIG instance only, and instances have no peer access: ranks cannot form a group.",
+    source="NVIDIA MIG user guide, 'CUDA Device Enumeration' and 'Application Considerations' (no P2P, one instance per process)",
+    remedy="Choose a larger profile or whole cards.",
+    links=("https://docs.nvidia.com/datacenter/tesla/mig-user-guide/",),
+)
 def no_parallel_slices(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-105: an engine on MIG instances uses one of them."""
     slices = [
         units
         for _, container in engine_containers(workload)
@@ -129,8 +174,17 @@ def no_parallel_slices(workload: Workload, bundle: Bundle, settings: Settings) -
         yield Hit(where(workload, "tp", tensor), text, remedy, str(tensor.get()))
 
 
+@rule(
+    "GPU-106",
+    Severity.WARNING,
+    demand="Only small models share a card.",
+    reason="Time-slices take turns: a large model's steps are long, so every neighbour's tokens wait for them.",
+    source="field practice: up to 7B may share, above 13B never; NVIDIA/k8s-device-plugin README: no proportional compute",
+    remedy="Give large models whole cards.",
+    links=(_PLUGIN,),
+    settings={"advised_billions": 7, "most_billions": 13},
+)
 def size_for_a_share(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-106: large models do not share a card."""
     how = shared_cards(workload, bundle)
     params = _billions(workload)
     if not how or params is None:
@@ -157,8 +211,18 @@ def _billions(workload: Workload) -> float | None:
     return engine.weight_bytes.get() / 2e9 if engine.weight_bytes.known and plain else None
 
 
+@rule(
+    "GPU-107",
+    Severity.WARNING,
+    demand="A card is shared by two to four engines.",
+    reason="Each further engine adds its own context, weights and graphs, and makes every other one wait longer.",
+    source="NVIDIA/k8s-device-plugin README, 'With CUDA Time-Slicing'; 0.5 to 0.7 GiB per context measured on an H200",
+    remedy="Use fewer shares.",
+    links=(_PLUGIN,),
+    settings={"advised": 4},
+    of="bundle",
+)
 def few_shares(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """GPU-107: a card is shared by few engines."""
     most = int(settings["advised"])
     for pool in bundle.pools:
         shared = pool.sharing.known and pool.sharing.get() in ("time-slicing", "mps")
@@ -168,82 +232,3 @@ def few_shares(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             each = f", {gib(memory.get() / count)} of memory for each" if memory.known else ""
             text = f"{count} shares of one card{each}; {most} or fewer are advised"
             yield Hit(pool.shares.path or pool.origin.path or pool.name, text, f"use 2 to {most} shares", str(count), origin=pool.origin)
-
-
-_PLUGIN = "https://github.com/NVIDIA/k8s-device-plugin#shared-access-to-gpus"
-
-RULES = (
-    Rule(
-        code="GPU-101",
-        severity=Severity.ERROR,
-        demand="The engines that may meet on a shared card take together no more of its memory than it has.",
-        reason="Every engine reserves its part when it starts; the one that comes last finds too little free memory and refuses to start.",
-        source="vllm/v1/worker/utils.py, request_memory; two engines of 0.9 on one H200: the second stopped with 13.4 of 139.8 GiB free",
-        remedy="Lower gpu_memory_utilization, or make fewer shares.",
-        links=(_PLUGIN,),
-        bundle=card_holds_its_engines,
-        settings={"default_utilization": 0.92, "gone_gib": 0.7},
-    ),
-    Rule(
-        code="GPU-102",
-        severity=Severity.ERROR,
-        demand="An engine on a shared card has a KV pool of a fixed size.",
-        reason="Engines that start together count each other's growing memory as their own; the pool then differs from start to start.",
-        source="measured on one H200, two engines of 0.45: 47.3 GiB of KV each when started in turn, 30.9 and 15.7 GiB together",
-        remedy="Set --kv-cache-memory-bytes.",
-        links=(_PLUGIN,),
-        workload=fixed_pool,
-    ),
-    Rule(
-        code="GPU-103",
-        severity=Severity.ERROR,
-        demand="A container asks for exactly one share of a card.",
-        reason="Two shares give no more than one; with failRequestsGreaterThanOne the pod ends with UnexpectedAdmissionError.",
-        source="NVIDIA/k8s-device-plugin README, 'Shared Access to GPUs'",
-        remedy="Ask for one share, or for whole cards.",
-        links=(_PLUGIN,),
-        workload=one_share,
-    ),
-    Rule(
-        code="GPU-104",
-        severity=Severity.ERROR,
-        demand="A MIG layout is one that the pool's card can be cut into.",
-        reason="The MIG manager fails on the node, which is drained by then and stays without GPUs.",
-        source="NVIDIA MIG user guide, 'Supported MIG Profiles' and nvidia-smi mig -lgipp; NVIDIA/mig-parted",
-        remedy="Choose a profile and a count that the card has.",
-        links=("https://docs.nvidia.com/datacenter/tesla/mig-user-guide/supported-mig-profiles.html",),
-        bundle=layout_exists,
-    ),
-    Rule(
-        code="GPU-105",
-        severity=Severity.ERROR,
-        demand="An engine on MIG instances runs on one of them.",
-        reason="CUDA shows a process one MIG instance only, and instances have no peer access: ranks cannot form a group.",
-        source="NVIDIA MIG user guide, 'CUDA Device Enumeration' and 'Application Considerations' (no P2P, one instance per process)",
-        remedy="Choose a larger profile or whole cards.",
-        links=("https://docs.nvidia.com/datacenter/tesla/mig-user-guide/",),
-        workload=no_parallel_slices,
-    ),
-    Rule(
-        code="GPU-106",
-        severity=Severity.WARNING,
-        demand="Only small models share a card.",
-        reason="Time-slices take turns: a large model's steps are long, so every neighbour's tokens wait for them.",
-        source="field practice: up to 7B may share, above 13B never; NVIDIA/k8s-device-plugin README: no proportional compute",
-        remedy="Give large models whole cards.",
-        links=(_PLUGIN,),
-        workload=size_for_a_share,
-        settings={"advised_billions": 7, "most_billions": 13},
-    ),
-    Rule(
-        code="GPU-107",
-        severity=Severity.WARNING,
-        demand="A card is shared by two to four engines.",
-        reason="Each further engine adds its own context, weights and graphs, and makes every other one wait longer.",
-        source="NVIDIA/k8s-device-plugin README, 'With CUDA Time-Slicing'; 0.5 to 0.7 GiB per context measured on an H200",
-        remedy="Use fewer shares.",
-        links=(_PLUGIN,),
-        bundle=few_shares,
-        settings={"advised": 4},
-    ),
-)

@@ -1,78 +1,85 @@
 """All rules in one explicit tuple, and the one function that asks them: plan, program, policy pack and checker call it."""
 
 import datetime as dt
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 
-from interlock.infra.facts import Bundle, Origin
-from interlock.infra.rules import arg_flags as args
-from interlock.infra.rules import arg_options as options
-from interlock.infra.rules import doc_documents as documents
-from interlock.infra.rules import gpu_counts as gpu
-from interlock.infra.rules import gpu_devices as devices
-from interlock.infra.rules import gpu_hardware_rules as hardware_rules
-from interlock.infra.rules import gpu_pools as pools
-from interlock.infra.rules import gpu_sharing as sharing
-from interlock.infra.rules import mem_card as memory
-from interlock.infra.rules import mem_host as host_memory
-from interlock.infra.rules import net_routes as routes
-from interlock.infra.rules import net_services as network
-from interlock.infra.rules import obs_metrics as observe
-from interlock.infra.rules import ray_rules
-from interlock.infra.rules import roll_drain as drain
-from interlock.infra.rules import roll_probes as probes
-from interlock.infra.rules import roll_rollout as rollout
-from interlock.infra.rules import scale_autoscalers as scaling
-from interlock.infra.rules import scale_nodepools as nodepools
-from interlock.infra.rules import sec_pods as security
-from interlock.infra.rules import sec_secrets as secrets
-from interlock.infra.rules import sto_placement as placement
-from interlock.infra.rules import sto_volumes as storage
-from interlock.infra.rules import ver_images as images
-from interlock.infra.rules import ver_issues as issues
-from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver, apply_waivers
-from interlock.infra.rules.rule import Rule, Settings
-
-RULES: tuple[Rule, ...] = (
-    *gpu.RULES,
-    *sharing.RULES,
-    *pools.RULES,
-    *devices.RULES,
-    *hardware_rules.RULES,
-    *nodepools.RULES,
-    *memory.RULES,
-    *host_memory.RULES,
-    *args.RULES,
-    *options.RULES,
-    *ray_rules.RULES,
-    *probes.RULES,
-    *rollout.RULES,
-    *drain.RULES,
-    *network.RULES,
-    *routes.RULES,
-    *secrets.RULES,
-    *security.RULES,
-    *storage.RULES,
-    *placement.RULES,
-    *scaling.RULES,
-    *observe.RULES,
-    *images.RULES,
-    *issues.RULES,
-    *documents.RULES,
+from interlock.infra.facts import Bundle
+from interlock.infra.rules import (
+    arg_flags,
+    arg_options,
+    arg_quantization,
+    doc_documents,
+    gpu_counts,
+    gpu_devices,
+    gpu_hardware,
+    gpu_nccl,
+    gpu_plugin,
+    gpu_pools,
+    gpu_sharing,
+    mem_card,
+    mem_host,
+    net_routes,
+    net_services,
+    obs_metrics,
+    ray_clusters,
+    ray_gpus,
+    roll_drain,
+    roll_probes,
+    roll_rollout,
+    scale_autoscalers,
+    scale_nodepools,
+    sec_pods,
+    sec_secrets,
+    sto_placement,
+    sto_volumes,
+    ver_images,
+    ver_issues,
 )
-"""Every rule, by subject."""
+from interlock.infra.rules.findings import Finding, Severity, Waiver
+from interlock.infra.rules.rule import Rule, Settings, rules_of
+from interlock.infra.rules.waivers import annotated, apply_waivers
 
-WAIVE = "interlock.dev/waive"
-"""Annotation ``interlock.dev/waive: "GPU-003: reason; expires 2027-01-01"``; several may follow each other."""
+MODULES = (
+    gpu_counts,
+    gpu_sharing,
+    gpu_pools,
+    gpu_devices,
+    gpu_plugin,
+    gpu_hardware,
+    gpu_nccl,
+    mem_card,
+    mem_host,
+    arg_flags,
+    arg_options,
+    arg_quantization,
+    ray_gpus,
+    ray_clusters,
+    roll_probes,
+    roll_rollout,
+    roll_drain,
+    net_services,
+    net_routes,
+    sec_secrets,
+    sec_pods,
+    sto_volumes,
+    sto_placement,
+    scale_autoscalers,
+    scale_nodepools,
+    obs_metrics,
+    ver_images,
+    ver_issues,
+    doc_documents,
+)
+"""Every module of rules, by subject: a rule's code begins like the name of its module."""
+
+RULES: tuple[Rule, ...] = tuple(rule for module in MODULES for rule in rules_of(module))
+"""Every rule, by subject."""
 
 # A policy pack judges thousands of objects one by one; most hold no engine.
 _OF_SETS = tuple(rule for rule in RULES if rule.bundle is not None)
 
 NO_SETTINGS: Settings = MappingProxyType({})
-
-_WAIVER = re.compile(r"([A-Z]+-[0-9]{3}):\s*(.*?)\s*;?\s*(?=[A-Z]+-[0-9]{3}:|\Z)", re.DOTALL)
-_EXPIRES = re.compile(r"[;,]?\s*expires:?\s+(\S+)\s*$")
 
 
 def judge(
@@ -95,7 +102,7 @@ def judge(
         for finding in rule.judge(bundle, own):
             leveled = _level(finding, rule, level)
             found.setdefault((leveled.code, leveled.subject, leveled.path, leveled.value, leveled.summary), leveled)
-    stated, unreadable = _annotated(bundle)
+    stated, unreadable = annotated(bundle)
     day = today or dt.date.today()
     marked: list[Finding] = []
     for finding in (*found.values(), *unreadable):
@@ -117,71 +124,3 @@ def _level(finding: Finding, rule: Rule, level: str) -> Finding:
 def _place(finding: Finding) -> tuple[object, ...]:
     subject = finding.subject
     return (subject.file, subject.document, subject.kind, subject.name, finding.code, finding.path, finding.value, finding.summary)
-
-
-def subject_of(origin: Origin) -> Subject:
-    """The object of an origin, as findings name it."""
-    return Subject(kind=origin.kind, name=origin.name, namespace=origin.namespace, file=origin.file, document=origin.document)
-
-
-def _origins(bundle: Bundle) -> Iterable[tuple[Origin, Sequence[str]]]:
-    """Every object with the texts of its waiver annotations."""
-    for workload in bundle.workloads:
-        near = [pod.annotations.get(WAIVE, "") for pod in workload.pods]
-        yield workload.origin, (workload.origin.annotations.get(WAIVE, ""), *near)
-    others = (
-        bundle.services,
-        bundle.routes,
-        bundle.autoscalers,
-        bundle.budgets,
-        bundle.claims,
-        bundle.secrets,
-        bundle.quotas,
-        bundle.pools,
-    )
-    for group in (*others, bundle.queries, bundle.scrapes, bundle.sharing, bundle.problems):
-        for item in group:
-            yield item.origin, (item.origin.annotations.get(WAIVE, ""),)
-
-
-def _annotated(bundle: Bundle) -> tuple[dict[Subject, tuple[Waiver, ...]], tuple[Finding, ...]]:
-    """Waivers by the object that carries them, and a warning for each annotation that cannot be read."""
-    waivers: dict[Subject, tuple[Waiver, ...]] = {}
-    unreadable: dict[Subject, Finding] = {}
-    for origin, texts in _origins(bundle):
-        subject = subject_of(origin)
-        for text in texts:
-            if not text.strip():
-                continue
-            read = read_waivers(text)
-            waivers[subject] = (*waivers.get(subject, ()), *read)
-            if not read:
-                unreadable[subject] = _unreadable(subject, text)
-    return waivers, tuple(unreadable.values())
-
-
-def read_waivers(text: str) -> tuple[Waiver, ...]:
-    """The waivers of an annotation's text; an entry without a reason or with a date that is none is left out."""
-    read = []
-    for code, rest in _WAIVER.findall(text):
-        match = _EXPIRES.search(rest)
-        reason = (rest[: match.start()] if match else rest).strip(" ;,")
-        try:
-            expires = dt.date.fromisoformat(match.group(1)) if match else None
-        except ValueError:
-            continue
-        if len(reason) >= 3:
-            read.append(Waiver(code=code, reason=reason, expires=expires))
-    return tuple(read)
-
-
-def _unreadable(subject: Subject, text: str) -> Finding:
-    return Finding(
-        code="CHECK-001",
-        severity=Severity.WARNING,
-        path=f"metadata.annotations[{WAIVE}]",
-        value=text,
-        summary="this waiver cannot be read, so nothing is waived",
-        remedy=f'write {WAIVE}: "GPU-003: the reason; expires 2027-01-01" (a code, a reason, and a day if it ends)',
-        subject=subject,
-    )

@@ -6,9 +6,11 @@ from interlock.infra.facts import Bundle, Fact, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import answer, card, exact, facts_of, slice_of
 from interlock.infra.rules.reading.units import size_of, switched_on, where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.sizing import SizingResult, Verdict
 from interlock.infra.values import GIB
+
+_SIZING = "infra/sizing (formulas of vLLM's own planning, measured on public logs: docs/accuracy.md)"
 
 
 def _budget(found: SizingResult) -> str:
@@ -21,8 +23,16 @@ def _remedy(found: SizingResult, fallback: str) -> str:
     return " or ".join(suggestion.text for suggestion in found.suggestions[:4]) or fallback
 
 
+@rule(
+    "MEM-001",
+    Severity.ERROR,
+    demand="The weights and the engine's own needs fit the cards of a replica.",
+    reason="The engine stops with CUDA out of memory, or with no memory for the cache blocks; more replicas do not shard.",
+    source=_SIZING,
+    remedy="Use more GPUs (TP, PP), a quantized checkpoint or larger cards.",
+    fault="model-too-big",
+)
 def fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """MEM-001: the weights fit the cards."""
     found = answer(workload, bundle)
     if found is None or found.kv_available_gib is None or found.verdict is not Verdict.DOES_NOT_FIT:
         return
@@ -31,8 +41,16 @@ def fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit
         yield Hit(where(workload, "model", workload.engine.model), text, _remedy(found, "use more GPUs or a smaller model"))
 
 
+@rule(
+    "MEM-002",
+    Severity.ERROR,
+    demand="The KV pool holds one request of the longest length.",
+    reason="vLLM refuses to start: the model's max seq len is larger than the KV cache.",
+    source=f"{_SIZING}; vllm/v1/core/kv_cache_utils.py check_enough_kv_cache_memory",
+    remedy="Lower --max-model-len, or give the engine more memory.",
+    fault="model-too-big",
+)
 def holds_a_request(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """MEM-002: the KV pool holds one request of the longest length."""
     found = answer(workload, bundle)
     if found is None or found.kv_available_gib is None or found.verdict is not Verdict.DOES_NOT_FIT:
         return
@@ -49,8 +67,17 @@ def _refused_otherwise(found: SizingResult) -> bool:
     return any(word in found.reasons[0] for word in words)
 
 
+@rule(
+    "MEM-003",
+    Severity.WARNING,
+    demand="The KV pool is worth the card.",
+    reason="With almost no KV cache a handful of requests runs at a time; the others wait while the GPU idles.",
+    source=_SIZING,
+    remedy="Use more GPUs, a quantized checkpoint, or a shorter context.",
+    fault="model-tight",
+    settings={"least_share": 0.1, "least_requests": 4},
+)
 def tight(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """MEM-003: the KV pool is worth the card."""
     found = answer(workload, bundle)
     if found is None or found.kv_available_gib is None or found.requested_gib is None or found.verdict is Verdict.DOES_NOT_FIT:
         return
@@ -61,8 +88,15 @@ def tight(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         yield Hit(where(workload, "model", workload.engine.model), text, _remedy(found, "use more GPUs or a shorter context"))
 
 
+@rule(
+    "MEM-004",
+    Severity.ERROR,
+    demand="max-model-len is not above what the model was made for.",
+    reason="vLLM refuses to start unless VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 is set; beyond its positions a model answers nonsense.",
+    source="vllm/config/model.py _get_and_verify_max_len; vllm-project/vllm#7303",
+    remedy="Lower it, or give rope scaling.",
+)
 def length(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """MEM-004: max-model-len is not above what the model was made for."""
     flag = workload.engine.flag("max-model-len")
     asked = flag.map(int)
     facts = facts_of(workload)
@@ -82,8 +116,16 @@ def length(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
         )
 
 
+@rule(
+    "MEM-005",
+    Severity.ERROR,
+    demand="gpu-memory-utilization is a share that the card can give.",
+    reason="vLLM checks free memory against it at start; CUDA, its libraries and graphs need some outside.",
+    source="vllm/config/cache.py (0 < value <= 1); vllm/v1/worker/utils.py request_memory",
+    remedy="Choose a value up to 0.95.",
+    settings={"most": 0.985},
+)
 def utilization(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """MEM-005: gpu-memory-utilization is a share of the card that it can have."""
     flag = workload.engine.flag("gpu-memory-utilization")
     share = flag.map(float)
     if not share.known:
@@ -96,8 +138,16 @@ def utilization(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
         yield Hit(path, text, "choose a value up to 0.95", flag.get(), severity=Severity.WARNING)
 
 
+@rule(
+    "MEM-008",
+    Severity.ERROR,
+    demand="What the engine asks for is free on the card, graphs included.",
+    reason="vLLM refuses to start when less is free, and CUDA graphs can run past the budget.",
+    source="vllm/v1/worker/utils.py request_memory; public logs of vLLM 0.28 on L4",
+    remedy="Lower --gpu-memory-utilization.",
+    settings={"graphs_gib": 1.0},
+)
 def beside_others(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """MEM-008: what the engine asks for is free on the card."""
     pool = bundle.pool(workload)
     if pool is None or not pool.used_memory.known:
         return
@@ -116,8 +166,15 @@ def beside_others(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
         yield Hit(path, text, f"set --gpu-memory-utilization to {(free - 2 * float(settings['graphs_gib'])) / total:.2f}", value)
 
 
+@rule(
+    "MEM-009",
+    Severity.WARNING,
+    demand="A MIG slice exists on its card and is planned with its own memory.",
+    reason="NVML reports the parent card to a process in a slice, so tools and logs show more memory than there is.",
+    source="vllm-project/vllm#41776; NVIDIA MIG user guide (profiles)",
+    remedy="Plan with the slice's memory.",
+)
 def slices(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """MEM-009: a MIG slice is planned with its own memory."""
     profile, found = slice_of(workload), card(workload, bundle)
     if (
         profile is None
@@ -134,78 +191,3 @@ def slices(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
         text = f"the slice has {known.memory_gib:.1f} GiB, but NVML reports {found.memory_gib.likely:.0f} GiB of the whole card"
         level = Severity.WARNING
         yield Hit(where(workload, "gpus"), text, "plan with the slice's memory; check the engine's start-up log", profile, severity=level)
-
-
-_SIZING = "infra/sizing (formulas of vLLM's own planning, measured on public logs: docs/accuracy.md)"
-
-RULES = (
-    Rule(
-        code="MEM-001",
-        severity=Severity.ERROR,
-        demand="The weights and the engine's own needs fit the cards of a replica.",
-        reason="The engine stops with CUDA out of memory, or with no memory for the cache blocks; more replicas do not shard.",
-        source=_SIZING,
-        remedy="Use more GPUs (TP, PP), a quantized checkpoint or larger cards.",
-        fault="model-too-big",
-        workload=fits,
-    ),
-    Rule(
-        code="MEM-002",
-        severity=Severity.ERROR,
-        demand="The KV pool holds one request of the longest length.",
-        reason="vLLM refuses to start: the model's max seq len is larger than the KV cache.",
-        source=f"{_SIZING}; vllm/v1/core/kv_cache_utils.py check_enough_kv_cache_memory",
-        remedy="Lower --max-model-len, or give the engine more memory.",
-        fault="model-too-big",
-        workload=holds_a_request,
-    ),
-    Rule(
-        code="MEM-003",
-        severity=Severity.WARNING,
-        demand="The KV pool is worth the card.",
-        reason="With almost no KV cache a handful of requests runs at a time; the others wait while the GPU idles.",
-        source=_SIZING,
-        remedy="Use more GPUs, a quantized checkpoint, or a shorter context.",
-        fault="model-tight",
-        workload=tight,
-        settings={"least_share": 0.1, "least_requests": 4},
-    ),
-    Rule(
-        code="MEM-004",
-        severity=Severity.ERROR,
-        demand="max-model-len is not above what the model was made for.",
-        reason="vLLM refuses to start unless VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 is set; beyond its positions a model answers nonsense.",
-        source="vllm/config/model.py _get_and_verify_max_len; vllm-project/vllm#7303",
-        remedy="Lower it, or give rope scaling.",
-        workload=length,
-    ),
-    Rule(
-        code="MEM-005",
-        severity=Severity.ERROR,
-        demand="gpu-memory-utilization is a share that the card can give.",
-        reason="vLLM checks free memory against it at start; CUDA, its libraries and graphs need some outside.",
-        source="vllm/config/cache.py (0 < value <= 1); vllm/v1/worker/utils.py request_memory",
-        remedy="Choose a value up to 0.95.",
-        workload=utilization,
-        settings={"most": 0.985},
-    ),
-    Rule(
-        code="MEM-008",
-        severity=Severity.ERROR,
-        demand="What the engine asks for is free on the card, graphs included.",
-        reason="vLLM refuses to start when less is free, and CUDA graphs can run past the budget.",
-        source="vllm/v1/worker/utils.py request_memory; public logs of vLLM 0.28 on L4",
-        remedy="Lower --gpu-memory-utilization.",
-        workload=beside_others,
-        settings={"graphs_gib": 1.0},
-    ),
-    Rule(
-        code="MEM-009",
-        severity=Severity.WARNING,
-        demand="A MIG slice exists on its card and is planned with its own memory.",
-        reason="NVML reports the parent card to a process in a slice, so tools and logs show more memory than there is.",
-        source="vllm-project/vllm#41776; NVIDIA MIG user guide (profiles)",
-        remedy="Plan with the slice's memory.",
-        workload=slices,
-    ),
-)

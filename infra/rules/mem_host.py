@@ -8,7 +8,7 @@ from interlock.infra.facts import Bundle, Container, Fact, Pod, Volume, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.checkpoint import weights
 from interlock.infra.rules.reading.units import COUNTED_VENDORS, counted, engine_containers, pod_count, size_of, where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.values import GIB, bytes_of, gib
 
 
@@ -34,8 +34,18 @@ def _ranks_here(workload: Workload, container: Container) -> int | None:
     return world
 
 
+@rule(
+    "MEM-010",
+    Severity.ERROR,
+    demand="Several ranks in a pod have a memory volume at /dev/shm.",
+    reason="NCCL and the engine's own queues use shared memory; the runtime's default of 64 MiB is too small: bus error or a hang.",
+    source="vLLM documentation, 'Using Kubernetes' (dshm volume); vllm-project/production-stack#44",
+    remedy="Mount an emptyDir of medium Memory at /dev/shm.",
+    fault="shm-missing",
+    links=("https://docs.vllm.ai/en/latest/deployment/k8s/",),
+    settings={"least_bytes": 2**29},
+)
 def shared_memory(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """MEM-010: several ranks in a pod have a memory volume at /dev/shm."""
     if "shm" in workload.operator_adds or (workload.vendor.known and workload.vendor.get() not in COUNTED_VENDORS):
         return
     for pod, container in engine_containers(workload):
@@ -60,8 +70,17 @@ def shared_memory(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
             yield Hit(path, text, remedy, severity=Severity.INFO, detail="Advice: harmless with one GPU in the pod.")
 
 
+@rule(
+    "MEM-011",
+    Severity.WARNING,
+    demand="Shared memory fits the container's memory limit.",
+    reason="What is written to it counts as the container's memory: it is killed before the volume is full.",
+    source="Kubernetes documentation, 'Volumes' (emptyDir, medium Memory)",
+    remedy="Raise the memory limit or lower sizeLimit.",
+    fault="shm-exceeds-memory-limit",
+    links=("https://kubernetes.io/docs/concepts/storage/volumes/#emptydir",),
+)
 def shared_memory_limit(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """MEM-011: shared memory fits the container's memory limit."""
     for pod, container in engine_containers(workload):
         volume, limit = _shm(pod, container), container.limits.get("memory", Fact()).map(bytes_of)
         if volume and volume.size_limit.known and limit.known and volume.size_limit.get() > limit.get():
@@ -70,11 +89,19 @@ def shared_memory_limit(workload: Workload, bundle: Bundle, settings: Settings) 
             yield Hit(volume.size_limit.path or volume.path, text, remedy, gib(volume.size_limit.get()))
 
 
+@rule(
+    "MEM-012",
+    Severity.ERROR,
+    demand="The container's memory limit is not far below the weights that pass through it.",
+    reason="Loading pins or copies the shards in host memory: the container is OOMKilled, or pages until the probe gives up.",
+    source="vllm-project/vllm#28923; vllm/model_executor/model_loader",
+    remedy="Raise the memory limit.",
+    fault="memory-too-small",
+    settings={"far": 0.3, "tight": 0.6},
+)
 def weights_pass_through(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """MEM-012: the container's memory limit is not far below the weights that pass through it.
-
-    Page cache can be reclaimed, so large weights need no limit of their own size: the processes and some gigabytes to read through suffice.
-    """
+    # Page cache can be reclaimed, so large weights need no limit of their own size:
+    # the processes and some gigabytes to read through suffice.
     size = weights(workload)
     if size is None or workload.vendor.value == "cpu":
         return
@@ -94,8 +121,16 @@ def weights_pass_through(workload: Workload, bundle: Bundle, settings: Settings)
         yield Hit(limit.path, text, remedy, gib(limit.get()), severity=level)
 
 
+@rule(
+    "MEM-013",
+    Severity.ERROR,
+    demand="Host memory that the engine is told to use is within the container's limit.",
+    reason="The engine pins it at start and is killed.",
+    source="vllm/config/cache.py (cpu_offload_gb: GiB per GPU; weights, not KV); vllm/config/cache.py kv_offloading_size",
+    remedy="Raise the memory limit.",
+    fault="memory-too-small",
+)
 def offload(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """MEM-013: host memory that the engine is told to use is there."""
     tp = size_of(workload, workload.engine.tensor_parallel)
     for name, per_rank in (("cpu-offload-gb", True), ("swap-space", True), ("kv-offloading-size", False)):
         flag = workload.engine.flag(name)
@@ -111,8 +146,17 @@ def offload(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
                 yield Hit(where(workload, "args", flag), text, f"raise the memory limit above {gib(need)}", flag.get())
 
 
+@rule(
+    "MEM-014",
+    Severity.ERROR,
+    demand="Memory quantities have their unit.",
+    reason="A bare number is bytes, and m is a thousandth of one: the container cannot start.",
+    source="Kubernetes documentation, 'Resource Management for Pods and Containers' (meaning of memory)",
+    remedy="Write the unit (Gi).",
+    fault="memory-too-small",
+    links=("https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#meaning-of-memory",),
+)
 def unreadable_limit(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """MEM-014: memory is stated in bytes, not in thousandths of them."""
     for pod in workload.pods:
         for container in pod.containers:
             for kind, stated in (("limits", container.limits), ("requests", container.requests)):
@@ -124,62 +168,3 @@ def unreadable_limit(workload: Workload, bundle: Bundle, settings: Settings) -> 
 
 def _tiny(text: str) -> bool:
     return text.endswith("m") or float(text) < 1024 * 1024
-
-
-RULES = (
-    Rule(
-        code="MEM-010",
-        severity=Severity.ERROR,
-        demand="Several ranks in a pod have a memory volume at /dev/shm.",
-        reason="NCCL and the engine's own queues use shared memory; the runtime's default of 64 MiB is too small: bus error or a hang.",
-        source="vLLM documentation, 'Using Kubernetes' (dshm volume); vllm-project/production-stack#44",
-        remedy="Mount an emptyDir of medium Memory at /dev/shm.",
-        fault="shm-missing",
-        links=("https://docs.vllm.ai/en/latest/deployment/k8s/",),
-        workload=shared_memory,
-        settings={"least_bytes": 2**29},
-    ),
-    Rule(
-        code="MEM-011",
-        severity=Severity.WARNING,
-        demand="Shared memory fits the container's memory limit.",
-        reason="What is written to it counts as the container's memory: it is killed before the volume is full.",
-        source="Kubernetes documentation, 'Volumes' (emptyDir, medium Memory)",
-        remedy="Raise the memory limit or lower sizeLimit.",
-        fault="shm-exceeds-memory-limit",
-        links=("https://kubernetes.io/docs/concepts/storage/volumes/#emptydir",),
-        workload=shared_memory_limit,
-    ),
-    Rule(
-        code="MEM-012",
-        severity=Severity.ERROR,
-        demand="The container's memory limit is not far below the weights that pass through it.",
-        reason="Loading pins or copies the shards in host memory: the container is OOMKilled, or pages until the probe gives up.",
-        source="vllm-project/vllm#28923; vllm/model_executor/model_loader",
-        remedy="Raise the memory limit.",
-        fault="memory-too-small",
-        workload=weights_pass_through,
-        settings={"far": 0.3, "tight": 0.6},
-    ),
-    Rule(
-        code="MEM-013",
-        severity=Severity.ERROR,
-        demand="Host memory that the engine is told to use is within the container's limit.",
-        reason="The engine pins it at start and is killed.",
-        source="vllm/config/cache.py (cpu_offload_gb: GiB per GPU; weights, not KV); vllm/config/cache.py kv_offloading_size",
-        remedy="Raise the memory limit.",
-        fault="memory-too-small",
-        workload=offload,
-    ),
-    Rule(
-        code="MEM-014",
-        severity=Severity.ERROR,
-        demand="Memory quantities have their unit.",
-        reason="A bare number is bytes, and m is a thousandth of one: the container cannot start.",
-        source="Kubernetes documentation, 'Resource Management for Pods and Containers' (meaning of memory)",
-        remedy="Write the unit (Gi).",
-        fault="memory-too-small",
-        links=("https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#meaning-of-memory",),
-        workload=unreadable_limit,
-    ),
-)

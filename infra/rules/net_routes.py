@@ -9,7 +9,7 @@ from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Bundle, Route, Service, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import same_namespace, serving_pods
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.values import seconds
 
 
@@ -60,8 +60,19 @@ def _stated_otherwise(route: Route) -> bool:
     return near and any(name.endswith(("/proxy-read-timeout", "-snippet", "-snippets")) for name in route.annotations)
 
 
+@rule(
+    "NET-006",
+    Severity.ERROR,
+    demand="The limits on the way are longer than the longest answer, the controller's default counted.",
+    reason="The gateway closes the connection in the middle of an answer: 504 or a cut stream, while the engine works on.",
+    source="infra/catalog/route_limits.json (each controller's documentation); modelplaneai/modelplane#174",
+    remedy="Raise the timeout (nginx proxy-read-timeout, ALB idle timeout, HTTPRoute timeouts.request).",
+    fault="ingress-no-timeout",
+    links=("https://gateway-api.sigs.k8s.io/guides/http-timeouts/",),
+    settings={"silence_seconds": 120, "answer_seconds": 300, "advised_seconds": 600},
+    of="bundle",
+)
 def timeouts(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """NET-006: the shortest limit on the way is longer than the longest answer."""
     for route in bundle.routes:
         if not leads_to_an_engine(route, bundle):
             continue
@@ -81,8 +92,18 @@ def timeouts(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
 _TIMEOUT_WORDS = re.compile(r"time-?out|timout|idle", re.IGNORECASE)
 
 
+@rule(
+    "NET-007",
+    Severity.ERROR,
+    demand="A timeout annotation is one that the route's controller reads.",
+    reason="A foreign or misspelt annotation is ignored without a word, and the default timeout cuts answers.",
+    source="Annotation lists of ingress-nginx, NGINX Ingress Controller and AWS Load Balancer Controller",
+    remedy="Use the controller's own annotation on the route itself.",
+    fault="ingress-annotation-dead",
+    links=("https://kubernetes.github.io/ingress-nginx/user-guide/nginx-configuration/annotations/",),
+    of="bundle",
+)
 def dead_annotations(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """NET-007: a timeout annotation is one that the object's controller reads."""
     for route in bundle.routes:
         for name, value in route.annotations.items():
             owner = next((key for key, row in controllers().items() if row["prefix"] and name.startswith(row["prefix"])), None)
@@ -123,8 +144,16 @@ def _plain(value: str) -> str:
         return '"600"'
 
 
+@rule(
+    "NET-008",
+    Severity.WARNING,
+    demand="Streamed answers are not buffered.",
+    reason="A client sees nothing until the buffer is full or the answer is complete.",
+    source="docs.nginx.com, NGINX Ingress Controller annotations: proxy-buffering is on by default there (off in ingress-nginx)",
+    remedy="Switch response buffering off.",
+    of="bundle",
+)
 def buffering(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """NET-008: streamed answers are not buffered on the way."""
     for route in bundle.routes:
         if not leads_to_an_engine(route, bundle):
             continue
@@ -151,8 +180,17 @@ def _internal(service: Service) -> bool:
     return any("internal" in key and value not in ("false", "") for key, value in notes.items()) or "internal" in notes.values()
 
 
+@rule(
+    "NET-009",
+    Severity.WARNING,
+    demand="An engine behind a load balancer asks for keys.",
+    reason="Anybody who finds the address uses the GPUs.",
+    source="Kubernetes documentation, 'Service' type LoadBalancer; vllm serve --api-key",
+    remedy="Put a gateway with keys before it, or an internal load balancer.",
+    fault="public-loadbalancer",
+    of="bundle",
+)
 def open_load_balancer(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """NET-009: a load balancer does not show an engine without keys."""
     for service in bundle.services:
         if not (service.type.known and service.type.get() == "LoadBalancer") or _internal(service):
             continue
@@ -164,8 +202,16 @@ def open_load_balancer(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 break
 
 
+@rule(
+    "NET-010",
+    Severity.WARNING,
+    demand="A route to an engine with keys shows /v1 only.",
+    reason="The key guards /v1, /v2, /inference and /cohere; /invocations answers without it.",
+    source="vllm/entrypoints/openai/server_utils.py (AuthenticationMiddleware); measured on vLLM 0.32",
+    remedy="Route /v1 only.",
+    of="bundle",
+)
 def open_paths(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """NET-010: a route shows the API only."""
     for route in bundle.routes:
         keyed = [workload for workload in engines_behind(route, bundle) if _guarded(workload)]
         if keyed and any(path in ("/", "/*", "/(.*)") for path in route.paths):
@@ -177,8 +223,17 @@ def _guarded(workload: Workload) -> bool:
     return workload.engine.flag("api-key").known or "VLLM_API_KEY" in workload.engine.env
 
 
+@rule(
+    "NET-011",
+    Severity.WARNING,
+    demand="The Ray dashboard is not reachable from outside.",
+    reason="Its job API runs any code without a key unless token authentication is on.",
+    source="docs.ray.io, 'Security'",
+    remedy="Keep it ClusterIP.",
+    links=("https://docs.ray.io/en/latest/ray-security/index.html",),
+    of="bundle",
+)
 def dashboards(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """NET-011: no route or load balancer leads to the Ray dashboard."""
     for service in bundle.services:
         outside = service.type.known and service.type.get() in ("LoadBalancer", "NodePort") and not _internal(service)
         if outside and any(port.known and port.get() == 8265 for port, _ in service.ports):
@@ -188,68 +243,3 @@ def dashboards(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         if route.backend_port.known and route.backend_port.get() in ("8265", "dashboard"):
             text = "this route leads to the Ray dashboard and job API: whoever reaches it runs code in the cluster"
             yield Hit(route.backend_port.path or "spec.rules", text, "take it out of the route", "8265", origin=route.origin)
-
-
-RULES = (
-    Rule(
-        code="NET-006",
-        severity=Severity.ERROR,
-        demand="The limits on the way are longer than the longest answer, the controller's default counted.",
-        reason="The gateway closes the connection in the middle of an answer: 504 or a cut stream, while the engine works on.",
-        source="infra/catalog/route_limits.json (each controller's documentation); modelplaneai/modelplane#174",
-        remedy="Raise the timeout (nginx proxy-read-timeout, ALB idle timeout, HTTPRoute timeouts.request).",
-        fault="ingress-no-timeout",
-        links=("https://gateway-api.sigs.k8s.io/guides/http-timeouts/",),
-        bundle=timeouts,
-        settings={"silence_seconds": 120, "answer_seconds": 300, "advised_seconds": 600},
-    ),
-    Rule(
-        code="NET-007",
-        severity=Severity.ERROR,
-        demand="A timeout annotation is one that the route's controller reads.",
-        reason="A foreign or misspelt annotation is ignored without a word, and the default timeout cuts answers.",
-        source="Annotation lists of ingress-nginx, NGINX Ingress Controller and AWS Load Balancer Controller",
-        remedy="Use the controller's own annotation on the route itself.",
-        fault="ingress-annotation-dead",
-        links=("https://kubernetes.github.io/ingress-nginx/user-guide/nginx-configuration/annotations/",),
-        bundle=dead_annotations,
-    ),
-    Rule(
-        code="NET-008",
-        severity=Severity.WARNING,
-        demand="Streamed answers are not buffered.",
-        reason="A client sees nothing until the buffer is full or the answer is complete.",
-        source="docs.nginx.com, NGINX Ingress Controller annotations: proxy-buffering is on by default there (off in ingress-nginx)",
-        remedy="Switch response buffering off.",
-        bundle=buffering,
-    ),
-    Rule(
-        code="NET-009",
-        severity=Severity.WARNING,
-        demand="An engine behind a load balancer asks for keys.",
-        reason="Anybody who finds the address uses the GPUs.",
-        source="Kubernetes documentation, 'Service' type LoadBalancer; vllm serve --api-key",
-        remedy="Put a gateway with keys before it, or an internal load balancer.",
-        fault="public-loadbalancer",
-        bundle=open_load_balancer,
-    ),
-    Rule(
-        code="NET-010",
-        severity=Severity.WARNING,
-        demand="A route to an engine with keys shows /v1 only.",
-        reason="The key guards /v1, /v2, /inference and /cohere; /invocations answers without it.",
-        source="vllm/entrypoints/openai/server_utils.py (AuthenticationMiddleware); measured on vLLM 0.32",
-        remedy="Route /v1 only.",
-        bundle=open_paths,
-    ),
-    Rule(
-        code="NET-011",
-        severity=Severity.WARNING,
-        demand="The Ray dashboard is not reachable from outside.",
-        reason="Its job API runs any code without a key unless token authentication is on.",
-        source="docs.ray.io, 'Security'",
-        remedy="Keep it ClusterIP.",
-        links=("https://docs.ray.io/en/latest/ray-security/index.html",),
-        bundle=dashboards,
-    ),
-)

@@ -8,7 +8,7 @@ from interlock.infra.facts import Bundle, Container, Fact, Pod, Role, Service, W
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.reading.units import engine_containers, where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 
 _DEFAULT_PORT = 8000
 
@@ -48,8 +48,18 @@ def _clashes(service: Service) -> list[str]:
     return [name for name in names if name.startswith("VLLM_") and env_status(name, None).standing is not Standing.UNKNOWN]
 
 
+@rule(
+    "NET-001",
+    Severity.ERROR,
+    demand="No Service makes Kubernetes inject a variable that vLLM reads.",
+    reason="A Service called vllm injects VLLM_PORT=tcp://..., which vLLM reads as its own port and refuses to start.",
+    source="vllm/envs.py get_vllm_port; Kubernetes documentation, 'Service' (environment variables); vllm-project/vllm#15613, #34199",
+    remedy="Set enableServiceLinks: false, or rename the Service.",
+    fault="service-env-clash",
+    links=("https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables",),
+    of="bundle",
+)
 def service_links(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """NET-001: no Service makes Kubernetes set a variable that the engine reads."""
     for service in bundle.services:
         names = _clashes(service)
         external = service.type.known and service.type.get() == "ExternalName"
@@ -128,8 +138,18 @@ def _elsewhere(workload: Workload, pod: Pod, number: int) -> bool:
     return any(number in container.ports.values() or (container.role is not Role.INIT and not container.ports) for container in others)
 
 
+@rule(
+    "NET-002",
+    Severity.ERROR,
+    demand="A Service leads to the port that the engine listens on.",
+    reason="Every request is refused although the pods are Ready.",
+    source="Kubernetes documentation, 'Service'; vllm serve --port (default 8000)",
+    remedy="Make targetPort and --port the same.",
+    fault="port-mismatch",
+    links=("https://kubernetes.io/docs/concepts/services-networking/service/",),
+    of="bundle",
+)
 def service_ports(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """NET-002: a Service that selects engines reaches the port they listen on."""
     for service in bundle.services:
         for workload, pod in serving_pods(service, bundle):
             port = engine_port(workload)
@@ -152,8 +172,16 @@ def _target(pod: Pod, number: Fact[int], target: Fact[str]) -> int | None:
     return number.get() if target.absent and number.known else None
 
 
+@rule(
+    "NET-003",
+    Severity.ERROR,
+    demand="Probes ask the port that the engine listens on.",
+    reason="The probe never succeeds: the pod stays unready, or is killed again and again.",
+    source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'",
+    remedy="Ask the engine's port.",
+    fault="port-mismatch",
+)
 def probe_ports(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """NET-003: probes ask the port that the engine listens on."""
     if "ports" in workload.operator_adds:
         return  # A chart or an operator names ports and puts proxies before the engine.
     port = engine_port(workload)
@@ -183,8 +211,15 @@ def probe_ports(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
 _SERVED = ("/health", "/ping", "/v1/models", "/version", "/metrics", "/load", "/docs", "/openapi.json", "/redoc", "/tokenizer_info")
 
 
+@rule(
+    "NET-004",
+    Severity.WARNING,
+    demand="Probes ask a path that the engine serves.",
+    reason="A 404 counts as a failure: the pod stays unready, or is killed again and again.",
+    source="vllm/entrypoints/serve (routes of the server); llm-d/llm-d-inference-sim#45",
+    remedy="Ask /health.",
+)
 def probe_paths(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """NET-004: probes ask a path that the engine serves."""
     for _, container in engine_containers(workload):
         for probe in container.probes.values():
             path = probe.http_path
@@ -200,8 +235,15 @@ def probe_paths(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
             yield Hit(path.path or probe.path, text, "ask /health", path.get(), severity=level)
 
 
+@rule(
+    "NET-005",
+    Severity.ERROR,
+    demand="The engine listens on an address that other pods reach.",
+    reason="The kubelet's probes and the Service use the pod's address; nothing listens there.",
+    source="vllm serve --host; Kubernetes documentation, 'Cluster Networking'",
+    remedy="Listen on 0.0.0.0.",
+)
 def listens(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """NET-005: the engine listens on the pod's address."""
     host = workload.engine.flag("host")
     if not host.known or host.get() not in ("127.0.0.1", "localhost", "::1"):
         return
@@ -209,57 +251,3 @@ def listens(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
     text = f"the engine listens on {host.get()} only, so neither probes nor Services reach it"
     level = Severity.WARNING if beside else Severity.ERROR
     yield Hit(where(workload, "host", host), text, "listen on 0.0.0.0 (or ::)", host.get(), severity=level)
-
-
-RULES = (
-    Rule(
-        code="NET-001",
-        severity=Severity.ERROR,
-        demand="No Service makes Kubernetes inject a variable that vLLM reads.",
-        reason="A Service called vllm injects VLLM_PORT=tcp://..., which vLLM reads as its own port and refuses to start.",
-        source="vllm/envs.py get_vllm_port; Kubernetes documentation, 'Service' (environment variables); vllm-project/vllm#15613, #34199",
-        remedy="Set enableServiceLinks: false, or rename the Service.",
-        fault="service-env-clash",
-        links=("https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables",),
-        bundle=service_links,
-    ),
-    Rule(
-        code="NET-002",
-        severity=Severity.ERROR,
-        demand="A Service leads to the port that the engine listens on.",
-        reason="Every request is refused although the pods are Ready.",
-        source="Kubernetes documentation, 'Service'; vllm serve --port (default 8000)",
-        remedy="Make targetPort and --port the same.",
-        fault="port-mismatch",
-        links=("https://kubernetes.io/docs/concepts/services-networking/service/",),
-        bundle=service_ports,
-    ),
-    Rule(
-        code="NET-003",
-        severity=Severity.ERROR,
-        demand="Probes ask the port that the engine listens on.",
-        reason="The probe never succeeds: the pod stays unready, or is killed again and again.",
-        source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'",
-        remedy="Ask the engine's port.",
-        fault="port-mismatch",
-        workload=probe_ports,
-    ),
-    Rule(
-        code="NET-004",
-        severity=Severity.WARNING,
-        demand="Probes ask a path that the engine serves.",
-        reason="A 404 counts as a failure: the pod stays unready, or is killed again and again.",
-        source="vllm/entrypoints/serve (routes of the server); llm-d/llm-d-inference-sim#45",
-        remedy="Ask /health.",
-        workload=probe_paths,
-    ),
-    Rule(
-        code="NET-005",
-        severity=Severity.ERROR,
-        demand="The engine listens on an address that other pods reach.",
-        reason="The kubelet's probes and the Service use the pod's address; nothing listens there.",
-        source="vllm serve --host; Kubernetes documentation, 'Cluster Networking'",
-        remedy="Listen on 0.0.0.0.",
-        workload=listens,
-    ),
-)

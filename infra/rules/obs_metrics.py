@@ -8,7 +8,7 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import engine_port, same_namespace, selects
 from interlock.infra.rules.reading.series import FOREIGN, engine_series, recorded, standing, versions
 from interlock.infra.rules.reading.units import switched_on, where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.rules.scale_autoscalers import target_of
 
 
@@ -27,8 +27,18 @@ def _expressions(bundle: Bundle) -> Iterator[tuple[Origin, str, str, str, str | 
                 yield scaler.origin, name.get(), path or name.path, "scaler" if source.lower() == "prometheus" else "adapter", version
 
 
+@rule(
+    "OBS-001",
+    Severity.WARNING,
+    demand="A query names series that the engine's version exports.",
+    reason="A series that does not exist is no error anywhere: the panel is empty, the alert never fires, the scaler never scales.",
+    source="vllm/v1/metrics/loggers.py of the wheels 0.5.5 to 0.33.0; volcano-sh/kthena#868",
+    remedy="Use the name of your version, and alert on absent().",
+    fault="metric-query-fragile",
+    links=("https://docs.vllm.ai/en/latest/usage/metrics/",),
+    of="bundle",
+)
 def names(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """OBS-001: a query names series that the engine exports."""
     made = recorded(bundle)
     for origin, text, path, use, version in _expressions(bundle):
         for series in engine_series(text):
@@ -49,16 +59,35 @@ def names(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 yield Hit(path, f"no vLLM version that was read exports {series}", remedy, series, origin=origin)
 
 
+@rule(
+    "OBS-002",
+    Severity.WARNING,
+    demand="A query names series that Ray, cAdvisor or DCGM export.",
+    reason="These names stand in widely read articles and are exported by nothing.",
+    source="ray/dashboard/modules/metrics/dashboards of Ray 2.60; NVIDIA DCGM exporter's default counters",
+    remedy="Use the name that exists.",
+    fault="metric-query-fragile",
+    of="bundle",
+)
 def foreign_names(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """OBS-002: a query names series that something exports."""
     for origin, text, path, _, _ in _expressions(bundle):
         for wrong, right in FOREIGN.items():
             if wrong in text:
                 yield Hit(path, f"nothing exports {wrong}", f"use {right}", wrong, origin=origin)
 
 
+@rule(
+    "OBS-003",
+    Severity.ERROR,
+    demand="A scrape reaches the port on which the engine serves /metrics.",
+    reason="Nothing is scraped: dashboards stay empty and autoscalers see no load.",
+    source="prometheus-operator documentation, ServiceMonitor (port is a name of the Service's port)",
+    remedy="Name the Service's (or the container's) port.",
+    fault="metrics-port-mismatch",
+    links=("https://prometheus-operator.dev/docs/developer/getting-started/",),
+    of="bundle",
+)
 def scraped(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """OBS-003: a scrape reaches the engine's metrics."""
     for scrape in bundle.scrapes:
         if scrape.port.known:
             yield from _pod_scrape(scrape, bundle) if scrape.kind == "pod" else _service_scrape(scrape, bundle)
@@ -94,8 +123,15 @@ def _pod_scrape(scrape: Scrape, bundle: Bundle) -> Iterable[Hit]:
                 yield Hit(scrape.port.path or scrape.path, text, "use the name of the container's port", wanted, origin=scrape.origin)
 
 
+@rule(
+    "OBS-004",
+    Severity.WARNING,
+    demand="The engine's metrics are on.",
+    reason="--disable-log-stats removes the stat loggers, Prometheus among them.",
+    source="vllm/v1/engine/async_llm.py (log_stats)",
+    remedy="Take the flag away.",
+)
 def statistics(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """OBS-004: the engine's metrics are not switched off, least of all where something scales on them."""
     flag = workload.engine.flag("disable-log-stats")
     if not switched_on(flag):
         return
@@ -103,48 +139,3 @@ def statistics(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     text = "--disable-log-stats also switches the engine's Prometheus metrics off" + (", and an autoscaler reads them" if scaled else "")
     level = Severity.ERROR if scaled else Severity.WARNING
     yield Hit(where(workload, "args", flag), text, "take --disable-log-stats away", severity=level)
-
-
-RULES = (
-    Rule(
-        code="OBS-001",
-        severity=Severity.WARNING,
-        demand="A query names series that the engine's version exports.",
-        reason="A series that does not exist is no error anywhere: the panel is empty, the alert never fires, the scaler never scales.",
-        source="vllm/v1/metrics/loggers.py of the wheels 0.5.5 to 0.33.0; volcano-sh/kthena#868",
-        remedy="Use the name of your version, and alert on absent().",
-        fault="metric-query-fragile",
-        links=("https://docs.vllm.ai/en/latest/usage/metrics/",),
-        bundle=names,
-    ),
-    Rule(
-        code="OBS-002",
-        severity=Severity.WARNING,
-        demand="A query names series that Ray, cAdvisor or DCGM export.",
-        reason="These names stand in widely read articles and are exported by nothing.",
-        source="ray/dashboard/modules/metrics/dashboards of Ray 2.60; NVIDIA DCGM exporter's default counters",
-        remedy="Use the name that exists.",
-        fault="metric-query-fragile",
-        bundle=foreign_names,
-    ),
-    Rule(
-        code="OBS-003",
-        severity=Severity.ERROR,
-        demand="A scrape reaches the port on which the engine serves /metrics.",
-        reason="Nothing is scraped: dashboards stay empty and autoscalers see no load.",
-        source="prometheus-operator documentation, ServiceMonitor (port is a name of the Service's port)",
-        remedy="Name the Service's (or the container's) port.",
-        fault="metrics-port-mismatch",
-        links=("https://prometheus-operator.dev/docs/developer/getting-started/",),
-        bundle=scraped,
-    ),
-    Rule(
-        code="OBS-004",
-        severity=Severity.WARNING,
-        demand="The engine's metrics are on.",
-        reason="--disable-log-stats removes the stat loggers, Prometheus among them.",
-        source="vllm/v1/engine/async_llm.py (log_stats)",
-        remedy="Take the flag away.",
-        workload=statistics,
-    ),
-)

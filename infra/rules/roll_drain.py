@@ -6,7 +6,7 @@ from interlock.infra.facts import Bundle, Fact, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_routes import engines_behind
 from interlock.infra.rules.reading.units import engine_containers, where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.values import seconds
 
 
@@ -14,8 +14,17 @@ def _shutdown(workload: Workload) -> Fact[float]:
     return workload.engine.flag("shutdown-timeout").map(seconds)
 
 
+@rule(
+    "ROLL-010",
+    Severity.ERROR,
+    demand="preStop + the engine's shutdown timeout + 10 s fit the grace period.",
+    reason="The kubelet counts preStop into the grace period and then kills the container: requests that were to finish are cut.",
+    source="Kubernetes documentation, 'Pod Lifecycle' (termination); vllm serve --shutdown-timeout; kserve/kserve#5496",
+    remedy="Raise terminationGracePeriodSeconds.",
+    links=("https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination",),
+    settings={"margin_seconds": 10},
+)
 def grace(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-010: preStop and the engine's shutdown timeout end within the grace period."""
     shutdown, margin = _shutdown(workload), float(settings["margin_seconds"])
     for pod, container in engine_containers(workload):
         patience = pod.grace_period.default(30)
@@ -37,8 +46,16 @@ def grace(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         yield Hit(pod.grace_period.path or where(workload, "grace_period"), text, remedy, f"{patience.get():g}", severity=level)
 
 
+@rule(
+    "ROLL-011",
+    Severity.ERROR,
+    demand="A pod that has time to stop lets its engine end the requests it has.",
+    reason="--shutdown-timeout 0 (the default) aborts them at SIGTERM, so the grace period and preStop buy nothing for long answers.",
+    source="vllm serve --shutdown-timeout (0 by default); vllm-project/vllm#43208; measured on vLLM 0.32",
+    remedy="Set --shutdown-timeout to grace period minus preStop minus 10 s.",
+    settings={"margin_seconds": 10},
+)
 def aborts(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-011: a pod that takes time to stop lets its engine end the requests it has."""
     shutdown = _shutdown(workload)
     if not shutdown.known or shutdown.get() > 0:
         return
@@ -51,8 +68,16 @@ def aborts(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
             yield Hit(where(workload, "shutdown-timeout", shutdown), text, remedy, "0")
 
 
+@rule(
+    "ROLL-012",
+    Severity.WARNING,
+    demand="The engine's shutdown timeout outlasts the longest answer that the route lets through.",
+    reason="A rollout cuts the longest answers.",
+    source="measured on vLLM 0.32: unfinished requests end with the shutdown timeout",
+    remedy="Bound the route's timeout, or raise the shutdown timeout.",
+    of="bundle",
+)
 def gateway(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-012: the engine's shutdown timeout outlasts the longest answer that the route lets through."""
     for route in bundle.routes:
         if not route.read_timeout.known:
             continue
@@ -66,52 +91,16 @@ def gateway(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 yield Hit(where(workload, "shutdown-timeout", shutdown), text, remedy, f"{shutdown.get():g}", origin=workload.origin)
 
 
+@rule(
+    "ROLL-013",
+    Severity.WARNING,
+    demand="A drain by shutdown timeout runs with one API server process.",
+    reason="With several, unfinished requests are lost after the whole timeout.",
+    source="measured on vLLM 0.32",
+    remedy="Keep --api-server-count 1.",
+)
 def several_servers(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-013: a drain by shutdown timeout needs one API server process."""
     shutdown, count = _shutdown(workload), workload.engine.flag("api-server-count").map(int)
     if shutdown.known and shutdown.get() > 0 and count.known and count.get() > 1:
         text = f"{count.get()} API server processes: at a stop, unfinished requests are lost after the whole timeout"
         yield Hit(where(workload, "api-server-count", count), text, "set --api-server-count 1", str(count.get()))
-
-
-RULES = (
-    Rule(
-        code="ROLL-010",
-        severity=Severity.ERROR,
-        demand="preStop + the engine's shutdown timeout + 10 s fit the grace period.",
-        reason="The kubelet counts preStop into the grace period and then kills the container: requests that were to finish are cut.",
-        source="Kubernetes documentation, 'Pod Lifecycle' (termination); vllm serve --shutdown-timeout; kserve/kserve#5496",
-        remedy="Raise terminationGracePeriodSeconds.",
-        links=("https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination",),
-        workload=grace,
-        settings={"margin_seconds": 10},
-    ),
-    Rule(
-        code="ROLL-011",
-        severity=Severity.ERROR,
-        demand="A pod that has time to stop lets its engine end the requests it has.",
-        reason="--shutdown-timeout 0 (the default) aborts them at SIGTERM, so the grace period and preStop buy nothing for long answers.",
-        source="vllm serve --shutdown-timeout (0 by default); vllm-project/vllm#43208; measured on vLLM 0.32",
-        remedy="Set --shutdown-timeout to grace period minus preStop minus 10 s.",
-        workload=aborts,
-        settings={"margin_seconds": 10},
-    ),
-    Rule(
-        code="ROLL-012",
-        severity=Severity.WARNING,
-        demand="The engine's shutdown timeout outlasts the longest answer that the route lets through.",
-        reason="A rollout cuts the longest answers.",
-        source="measured on vLLM 0.32: unfinished requests end with the shutdown timeout",
-        remedy="Bound the route's timeout, or raise the shutdown timeout.",
-        bundle=gateway,
-    ),
-    Rule(
-        code="ROLL-013",
-        severity=Severity.WARNING,
-        demand="A drain by shutdown timeout runs with one API server process.",
-        reason="With several, unfinished requests are lost after the whole timeout.",
-        source="measured on vLLM 0.32",
-        remedy="Keep --api-server-count 1.",
-        workload=several_servers,
-    ),
-)

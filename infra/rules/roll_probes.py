@@ -7,7 +7,7 @@ from interlock.infra.facts import Bundle, Container, Fact, Pod, Probe, Role, Wor
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.checkpoint import weights
 from interlock.infra.rules.reading.units import engine_containers, where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 
 
 def least_load_seconds(workload: Workload, settings: Settings) -> tuple[float, str]:
@@ -44,8 +44,18 @@ def _timing(probe: Probe) -> tuple[Fact[float], Fact[float], Fact[int]]:
     return probe.initial_delay.default(0), probe.period.default(10), probe.failure_threshold.default(3)
 
 
+@rule(
+    "ROLL-001",
+    Severity.ERROR,
+    demand="The probe that can kill a loading engine gives it the time that its model needs.",
+    reason="The kubelet restarts the container before the model is loaded, and then again: an endless crash loop.",
+    source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'; opendatahub-io/kserve#1161",
+    remedy="Add a startupProbe whose periodSeconds x failureThreshold exceeds the load time.",
+    fault="probe-too-short",
+    links=("https://kubernetes.io/docs/tasks/configure-pod-container/configure-liveness-readiness-startup-probes/",),
+    settings={"least_seconds": 120, "base_seconds": 100, "bytes_per_second": 75e6, "cap_seconds": 300},
+)
 def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-001: the killing probe's budget against the least and the predicted load time."""
     if "probes" in workload.operator_adds:
         return
     least, how = least_load_seconds(workload, settings)
@@ -76,8 +86,17 @@ def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> It
 _PROBED = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "LeaderWorkerSet", "Rollout")
 
 
+@rule(
+    "ROLL-008",
+    Severity.WARNING,
+    demand="An engine that serves has probes.",
+    reason="Without readiness every rollout sends requests to an engine that still loads; without liveness a hung one stays.",
+    source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'",
+    remedy="Add startup, readiness and liveness probes on /health.",
+    fault="probe-none",
+    links=("https://kubernetes.io/docs/tasks/configure-pod-container/configure-liveness-readiness-startup-probes/",),
+)
 def some_probe(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-008: an engine that serves has probes."""
     if "probes" in workload.operator_adds or workload.origin.kind not in _PROBED or workload.ray is not None:
         return
     for pod, container in engine_containers(workload):
@@ -92,8 +111,16 @@ def _beside(pod: Pod) -> bool:
     return any(container.role is Role.SIDECAR and container.probes for container in pod.containers)
 
 
+@rule(
+    "ROLL-009",
+    Severity.WARNING,
+    demand="An engine gets traffic only when it is ready for it.",
+    reason="A running container counts as ready at once; loading takes minutes.",
+    source="Kubernetes documentation, 'Pod Lifecycle' (container probes)",
+    remedy="Add a readinessProbe.",
+    links=("https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-probes",),
+)
 def readiness(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-009: an engine gets traffic when it is ready for it."""
     if "probes" in workload.operator_adds or workload.origin.kind not in _PROBED:
         return
     for pod, container in engine_containers(workload):
@@ -103,8 +130,17 @@ def readiness(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
             yield Hit(where(workload, "probes"), text, "add a readinessProbe on /health")
 
 
+@rule(
+    "ROLL-014",
+    Severity.WARNING,
+    demand="A probe begins within a reasonable time.",
+    reason="A long initial delay is always waited in full, also when the engine is ready or dead after a minute.",
+    source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes' (startup probes)",
+    remedy="Use a startupProbe.",
+    fault="probe-absurd-delay",
+    settings={"most_seconds": 1200},
+)
 def absurd_delay(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-014: a probe begins before the service is given up."""
     for _, container in engine_containers(workload):
         for probe in container.probes.values():
             delay = probe.initial_delay
@@ -114,8 +150,17 @@ def absurd_delay(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
                 yield Hit(delay.path or probe.path, text, remedy, f"{delay.get():g}")
 
 
+@rule(
+    "ROLL-016",
+    Severity.WARNING,
+    demand="A probe is not switched off by its numbers.",
+    reason="An engine that never starts, or hangs, keeps its GPUs and its place for hours.",
+    source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'",
+    remedy="Choose numbers that end within an hour.",
+    fault="probe-disabled",
+    settings={"most_seconds": 36000},
+)
 def switched_off(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-016: a probe is not switched off by numbers."""
     for _, container in engine_containers(workload):
         for probe in container.probes.values():
             given = budget(probe)
@@ -124,8 +169,16 @@ def switched_off(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
                 yield Hit(where(workload, "probes", given), text, "choose numbers that end within an hour", f"{given.get():g}")
 
 
+@rule(
+    "ROLL-015",
+    Severity.INFO,
+    demand="The liveness probe does not kill a busy engine.",
+    reason="/health shares the event loop with the API; a restart loses every running request and minutes of loading.",
+    source="vllm/entrypoints/openai/api_server.py; Kubernetes documentation, 'Pod Lifecycle'",
+    remedy="Give it at least a minute.",
+    settings={"least_seconds": 30},
+)
 def liveness_patience(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-015: the liveness probe does not kill a busy engine."""
     for _, container in engine_containers(workload):
         probe = container.probes.get("liveness")
         if probe is None or not probe.failure_threshold.default(3).known or not probe.period.default(10).known:
@@ -134,72 +187,3 @@ def liveness_patience(workload: Workload, bundle: Bundle, settings: Settings) ->
         if window < float(settings["least_seconds"]):
             text = f"the engine is killed after {window:g} s without an answer; a long prefill or a compile can keep it busy for longer"
             yield Hit(probe.path, text, "raise failureThreshold or periodSeconds to at least 60 s in all", f"{window:g}")
-
-
-RULES = (
-    Rule(
-        code="ROLL-001",
-        severity=Severity.ERROR,
-        demand="The probe that can kill a loading engine gives it the time that its model needs.",
-        reason="The kubelet restarts the container before the model is loaded, and then again: an endless crash loop.",
-        source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'; opendatahub-io/kserve#1161",
-        remedy="Add a startupProbe whose periodSeconds x failureThreshold exceeds the load time.",
-        fault="probe-too-short",
-        links=("https://kubernetes.io/docs/tasks/configure-pod-container/configure-liveness-readiness-startup-probes/",),
-        workload=startup_budget,
-        settings={"least_seconds": 120, "base_seconds": 100, "bytes_per_second": 75e6, "cap_seconds": 300},
-    ),
-    Rule(
-        code="ROLL-008",
-        severity=Severity.WARNING,
-        demand="An engine that serves has probes.",
-        reason="Without readiness every rollout sends requests to an engine that still loads; without liveness a hung one stays.",
-        source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'",
-        remedy="Add startup, readiness and liveness probes on /health.",
-        fault="probe-none",
-        links=("https://kubernetes.io/docs/tasks/configure-pod-container/configure-liveness-readiness-startup-probes/",),
-        workload=some_probe,
-    ),
-    Rule(
-        code="ROLL-009",
-        severity=Severity.WARNING,
-        demand="An engine gets traffic only when it is ready for it.",
-        reason="A running container counts as ready at once; loading takes minutes.",
-        source="Kubernetes documentation, 'Pod Lifecycle' (container probes)",
-        remedy="Add a readinessProbe.",
-        links=("https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#container-probes",),
-        workload=readiness,
-    ),
-    Rule(
-        code="ROLL-014",
-        severity=Severity.WARNING,
-        demand="A probe begins within a reasonable time.",
-        reason="A long initial delay is always waited in full, also when the engine is ready or dead after a minute.",
-        source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes' (startup probes)",
-        remedy="Use a startupProbe.",
-        fault="probe-absurd-delay",
-        workload=absurd_delay,
-        settings={"most_seconds": 1200},
-    ),
-    Rule(
-        code="ROLL-016",
-        severity=Severity.WARNING,
-        demand="A probe is not switched off by its numbers.",
-        reason="An engine that never starts, or hangs, keeps its GPUs and its place for hours.",
-        source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'",
-        remedy="Choose numbers that end within an hour.",
-        fault="probe-disabled",
-        workload=switched_off,
-        settings={"most_seconds": 36000},
-    ),
-    Rule(
-        code="ROLL-015",
-        severity=Severity.INFO,
-        demand="The liveness probe does not kill a busy engine.",
-        reason="/health shares the event loop with the API; a restart loses every running request and minutes of loading.",
-        source="vllm/entrypoints/openai/api_server.py; Kubernetes documentation, 'Pod Lifecycle'",
-        remedy="Give it at least a minute.",
-        workload=liveness_patience,
-        settings={"least_seconds": 30},
-    ),
-)

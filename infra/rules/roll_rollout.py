@@ -8,7 +8,7 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import same_namespace, selects
 from interlock.infra.rules.reading.units import counted, engine_containers, pod_count, pod_units, shared_cards, where
 from interlock.infra.rules.roll_probes import budget, killing_probe
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.rules.sto_volumes import claim_of, one_node, pinned
 
 _ROLLING = ("Deployment", "Server")
@@ -41,15 +41,33 @@ def _both_stated_zero(workload: Workload) -> bool:
     return all(fact.known and fact.get().strip() in ("0", "0%") for fact in (workload.rollout.max_surge, workload.rollout.max_unavailable))
 
 
+@rule(
+    "ROLL-002",
+    Severity.ERROR,
+    demand="A rolling update may add a pod or take one away.",
+    reason="With both at 0 it can never progress; the API server refuses it.",
+    source="Kubernetes documentation, 'Deployments' (max unavailable, max surge); opendatahub-io/kserve#1822",
+    remedy="Set maxUnavailable to 1.",
+    fault="rollout-deadlock",
+    links=("https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#rolling-update-deployment",),
+)
 def neither_moves(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-002: a rolling update may add a pod or take one away."""
     if _both_stated_zero(workload):
         text = "maxSurge 0 and maxUnavailable 0: a rolling update may neither add a pod nor take one away"
         yield Hit(where(workload, "strategy", workload.rollout.max_surge), text, "set maxUnavailable to 1 (without a spare GPU)", "0/0")
 
 
+@rule(
+    "ROLL-003",
+    Severity.ERROR,
+    demand="The surge pod of a rolling update finds a free GPU and its volume.",
+    reason="The new pod waits for the GPU that the old one holds, and the old one waits for the new: the update stands still.",
+    source="Kubernetes documentation, 'Deployments' (defaults 25% rounded up and down); ai-runway/airunway#400",
+    remedy="Use Recreate or maxSurge 0, or keep a GPU free.",
+    fault="rollout-deadlock",
+    links=("https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#strategy",),
+)
 def surge_fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-003: the surge pod of a rolling update finds a free GPU and its volume."""
     moves = surge(workload)
     if moves is None or moves[1] > 0 or moves[0] == 0 or not workload.pods or workload.replicas.value == 0:
         return
@@ -119,8 +137,18 @@ def _covered(plan: Budget, bundle: Bundle) -> list[Workload]:
     return found
 
 
+@rule(
+    "ROLL-004",
+    Severity.ERROR,
+    demand="A disruption budget lets at least one pod go.",
+    reason="Evictions are refused for ever: node upgrades and autoscalers hang until somebody deletes the budget.",
+    source="Kubernetes documentation, 'Specifying a Disruption Budget'; kubernetes/kubernetes#48307",
+    remedy="Use maxUnavailable 1.",
+    fault="pdb-blocks-drain",
+    links=("https://kubernetes.io/docs/tasks/run-application/configure-pdb/",),
+    of="bundle",
+)
 def budget_allows_a_drain(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-004: a disruption budget lets at least one pod go."""
     for plan in bundle.budgets:
         covered = _covered(plan, bundle)
         if not covered:
@@ -158,8 +186,16 @@ def _blocked(plan: Budget, total: int | None) -> str:
     return ""
 
 
+@rule(
+    "ROLL-005",
+    Severity.WARNING,
+    demand="Several replicas have a disruption budget.",
+    reason="Without one a drain of two nodes takes the whole service, and each replica takes minutes to come back.",
+    source="Kubernetes documentation, 'Disruptions'",
+    remedy="Add a PodDisruptionBudget with maxUnavailable 1.",
+    links=("https://kubernetes.io/docs/concepts/workloads/pods/disruptions/",),
+)
 def budget_exists(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-005: several replicas have a disruption budget."""
     if not bundle.closed or not workload.replicas.known or workload.replicas.get() < 2:
         return
     if not any(workload in _covered(plan, bundle) for plan in bundle.budgets):
@@ -167,8 +203,16 @@ def budget_exists(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
         yield Hit(where(workload, "replicas", workload.replicas), text, "add a PodDisruptionBudget with maxUnavailable 1")
 
 
+@rule(
+    "ROLL-006",
+    Severity.WARNING,
+    demand="A Deployment waits longer than its pods may take to start.",
+    reason="It is reported as failed while the model still loads; tools that wait for it roll back or stop.",
+    source="Kubernetes documentation, 'Deployments' (progressDeadlineSeconds, 600 by default)",
+    remedy="Raise progressDeadlineSeconds above the startup budget.",
+    links=("https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#progress-deadline-seconds",),
+)
 def deadline(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-006: a Deployment waits longer than its pods may take to start."""
     if workload.origin.kind not in _ROLLING:
         return
     patience = workload.rollout.progress_deadline.default(600)
@@ -183,75 +227,16 @@ def deadline(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
             yield Hit(path, text, remedy, f"{patience.get():g}", severity=level)
 
 
+@rule(
+    "ROLL-007",
+    Severity.WARNING,
+    demand="An engine's pod belongs to a controller.",
+    reason="A bare Pod ends with its node.",
+    source="Kubernetes documentation, 'Pods' (working with Pods)",
+    remedy="Use a Deployment.",
+    fault="bare-pod",
+)
 def bare_pod(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """ROLL-007: something restarts the pod elsewhere when its node goes."""
     if workload.origin.kind == "Pod" and any(counted(container) for _, container in engine_containers(workload)):
         text = "a bare Pod is not started again when its node is drained or fails"
         yield Hit(workload.origin.path or "kind", text, "make it a Deployment with one replica", "Pod")
-
-
-RULES = (
-    Rule(
-        code="ROLL-002",
-        severity=Severity.ERROR,
-        demand="A rolling update may add a pod or take one away.",
-        reason="With both at 0 it can never progress; the API server refuses it.",
-        source="Kubernetes documentation, 'Deployments' (max unavailable, max surge); opendatahub-io/kserve#1822",
-        remedy="Set maxUnavailable to 1.",
-        fault="rollout-deadlock",
-        links=("https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#rolling-update-deployment",),
-        workload=neither_moves,
-    ),
-    Rule(
-        code="ROLL-003",
-        severity=Severity.ERROR,
-        demand="The surge pod of a rolling update finds a free GPU and its volume.",
-        reason="The new pod waits for the GPU that the old one holds, and the old one waits for the new: the update stands still.",
-        source="Kubernetes documentation, 'Deployments' (defaults 25% rounded up and down); ai-runway/airunway#400",
-        remedy="Use Recreate or maxSurge 0, or keep a GPU free.",
-        fault="rollout-deadlock",
-        links=("https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#strategy",),
-        workload=surge_fits,
-    ),
-    Rule(
-        code="ROLL-004",
-        severity=Severity.ERROR,
-        demand="A disruption budget lets at least one pod go.",
-        reason="Evictions are refused for ever: node upgrades and autoscalers hang until somebody deletes the budget.",
-        source="Kubernetes documentation, 'Specifying a Disruption Budget'; kubernetes/kubernetes#48307",
-        remedy="Use maxUnavailable 1.",
-        fault="pdb-blocks-drain",
-        links=("https://kubernetes.io/docs/tasks/run-application/configure-pdb/",),
-        bundle=budget_allows_a_drain,
-    ),
-    Rule(
-        code="ROLL-005",
-        severity=Severity.WARNING,
-        demand="Several replicas have a disruption budget.",
-        reason="Without one a drain of two nodes takes the whole service, and each replica takes minutes to come back.",
-        source="Kubernetes documentation, 'Disruptions'",
-        remedy="Add a PodDisruptionBudget with maxUnavailable 1.",
-        links=("https://kubernetes.io/docs/concepts/workloads/pods/disruptions/",),
-        workload=budget_exists,
-    ),
-    Rule(
-        code="ROLL-006",
-        severity=Severity.WARNING,
-        demand="A Deployment waits longer than its pods may take to start.",
-        reason="It is reported as failed while the model still loads; tools that wait for it roll back or stop.",
-        source="Kubernetes documentation, 'Deployments' (progressDeadlineSeconds, 600 by default)",
-        remedy="Raise progressDeadlineSeconds above the startup budget.",
-        links=("https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#progress-deadline-seconds",),
-        workload=deadline,
-    ),
-    Rule(
-        code="ROLL-007",
-        severity=Severity.WARNING,
-        demand="An engine's pod belongs to a controller.",
-        reason="A bare Pod ends with its node.",
-        source="Kubernetes documentation, 'Pods' (working with Pods)",
-        remedy="Use a Deployment.",
-        fault="bare-pod",
-        workload=bare_pod,
-    ),
-)

@@ -1,7 +1,9 @@
-"""What a rule is: one pure function over facts, with the words that explain it."""
+"""What a rule is: one pure function over facts, with the words that explain it right above it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Literal, NotRequired, TypedDict, Unpack, overload
 
 from interlock.infra.facts import Bundle, Origin, Workload
 from interlock.infra.rules.findings import Finding, Severity, Subject
@@ -13,7 +15,8 @@ class Hit:
 
     path: str
     summary: str
-    remedy: str
+    remedy: str = ""
+    """Empty: the rule's own remedy."""
     value: str = ""
     detail: str = ""
     severity: Severity | None = None
@@ -25,6 +28,20 @@ class Hit:
 
 
 Settings = Mapping[str, float | int | str | bool]
+OfWorkload = Callable[[Workload, Bundle, Settings], Iterable[Hit]]
+OfBundle = Callable[[Bundle, Settings], Iterable[Hit]]
+
+
+class Words(TypedDict):
+    """What the decorator takes beside code and severity; each is a field of ``Rule``."""
+
+    demand: str
+    reason: str
+    source: str
+    remedy: str
+    fault: NotRequired[str]
+    links: NotRequired[tuple[str, ...]]
+    settings: NotRequired[Settings]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +58,16 @@ class Rule:
     source: str
     """Where that is known from: a source file of vLLM, Kubernetes documentation, a public issue, a measurement."""
     remedy: str
-    """The usual way out."""
+    """The usual fix."""
     fault: str = ""
     """Kind of fault as in docs/findings.md."""
     links: tuple[str, ...] = ()
-    workload: Callable[[Workload, Bundle, Settings], Iterable[Hit]] | None = None
-    bundle: Callable[[Bundle, Settings], Iterable[Hit]] | None = None
+    workload: OfWorkload | None = None
+    bundle: OfBundle | None = None
     settings: Settings = field(default_factory=dict)
     """Thresholds with their defaults; the user may set them by ``CODE.name``."""
+    module: str = ""
+    """Name of the module that it stands in: ``gpu_counts``."""
 
     def judge(self, facts: Bundle, settings: Settings) -> Iterable[Finding]:
         """All findings of this rule over ``facts``. Workload rules hold for vLLM only; other engines are named and skipped."""
@@ -71,7 +90,30 @@ class Rule:
             value=hit.value,
             summary=hit.summary,
             detail=hit.detail or self.reason,
-            remedy=hit.remedy,
+            remedy=hit.remedy or self.remedy,
             fault=hit.fault or self.fault,
             subject=subject,
         )
+
+
+@overload
+def rule(code: str, severity: Severity, *, of: Literal["workload"] = ..., **words: Unpack[Words]) -> Callable[[OfWorkload], Rule]: ...
+@overload
+def rule(code: str, severity: Severity, *, of: Literal["bundle"], **words: Unpack[Words]) -> Callable[[OfBundle], Rule]: ...
+def rule(
+    code: str, severity: Severity, *, of: Literal["workload", "bundle"] = "workload", **words: Unpack[Words]
+) -> Callable[[OfWorkload], Rule] | Callable[[OfBundle], Rule]:
+    """Makes a rule of the function below: it is asked once per vLLM workload, or once per set of documents (``of="bundle"``)."""
+    if of == "bundle":
+        return lambda function: Rule(code, severity, bundle=function, module=_module(function), **words)
+    return lambda function: Rule(code, severity, workload=function, module=_module(function), **words)
+
+
+def _module(function: Callable[..., object]) -> str:
+    return function.__module__.rpartition(".")[2]
+
+
+def rules_of(module: ModuleType) -> tuple[Rule, ...]:
+    """The rules that stand in a module, in the order of its text."""
+    own = module.__name__.rpartition(".")[2]
+    return tuple(value for value in vars(module).values() if isinstance(value, Rule) and value.module == own)

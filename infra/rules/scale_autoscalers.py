@@ -7,7 +7,10 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import same_namespace
 from interlock.infra.rules.reading.series import engine_series
 from interlock.infra.rules.reading.units import counted, engine_containers, number, pod_count, pod_units, where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
+
+_KEDA = ("https://keda.sh/docs/latest/scalers/prometheus/",)
+_HPA = ("https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/",)
 
 
 def target_of(scaler: Autoscaler, bundle: Bundle) -> Workload | None:
@@ -22,8 +25,18 @@ def target_of(scaler: Autoscaler, bundle: Bundle) -> Workload | None:
     return None
 
 
+@rule(
+    "SCALE-001",
+    Severity.WARNING,
+    demand="An engine on GPUs is scaled on its queue.",
+    reason="CPU use of an engine hardly follows load (one busy loop per worker), so it scales never, or always.",
+    source="vLLM documentation, 'Metrics'; production experience in vllm-project/production-stack (KEDA tutorials)",
+    remedy="Scale on vllm:num_requests_waiting.",
+    fault="hpa-cpu",
+    links=_KEDA,
+    of="bundle",
+)
 def on_cpu(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SCALE-001: an engine on GPUs is not scaled on CPU or memory."""
     for scaler in bundle.autoscalers:
         workload = target_of(scaler, bundle)
         on_gpu = workload and any(counted(container) for _, container in engine_containers(workload))
@@ -35,8 +48,17 @@ def on_cpu(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 yield Hit(path or name.path, text, remedy, str(name.value), origin=scaler.origin)
 
 
+@rule(
+    "SCALE-002",
+    Severity.ERROR,
+    demand="One autoscaler per workload.",
+    reason="A ScaledObject makes an HPA of its own; two HPAs on one target fight, and Kubernetes reports AmbiguousSelector.",
+    source="keda.sh documentation, 'Scaling Deployments'; Kubernetes documentation, HPA conditions",
+    remedy="Keep one of them.",
+    links=_HPA,
+    of="bundle",
+)
 def both_kinds(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SCALE-002: one autoscaler per workload."""
     by_target: dict[tuple[str, str], list[Autoscaler]] = {}
     for scaler in bundle.autoscalers:
         if scaler.target.known and target_of(scaler, bundle):
@@ -50,8 +72,17 @@ def both_kinds(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             yield Hit(first.target.path or "spec.scaleTargetRef", text, "keep one of the two", target, origin=first.origin)
 
 
+@rule(
+    "SCALE-003",
+    Severity.WARNING,
+    demand="An autoscaled workload states no replicas of its own.",
+    reason="Each apply resets the count and kills replicas in the middle of answers; each comes back minutes later.",
+    source="Kubernetes documentation, 'Migrating Deployments and StatefulSets to horizontal autoscaling'",
+    remedy="Leave spec.replicas out.",
+    links=_HPA,
+    of="bundle",
+)
 def replicas_stated(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SCALE-003: an autoscaled workload states no replicas of its own."""
     for scaler in bundle.autoscalers:
         workload = target_of(scaler, bundle)
         if workload and workload.replicas.known and not workload.origin.form.startswith("chart"):
@@ -60,8 +91,18 @@ def replicas_stated(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             yield Hit(where(workload, "replicas", workload.replicas), text, "leave replicas out", str(count), origin=workload.origin)
 
 
+@rule(
+    "SCALE-004",
+    Severity.ERROR,
+    demand="The pool can hold the most replicas that the autoscaler may ask for.",
+    reason="The last replicas stay Pending, just when the load is highest.",
+    source="Kubernetes documentation, 'Horizontal Pod Autoscaling'",
+    remedy="Lower the maximum or enlarge the pool.",
+    fault="unschedulable",
+    links=_HPA,
+    of="bundle",
+)
 def ceiling(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SCALE-004: the pool can hold the most replicas."""
     for scaler in bundle.autoscalers:
         workload = target_of(scaler, bundle)
         pool = bundle.pool(workload) if workload else None
@@ -78,8 +119,17 @@ def ceiling(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             yield Hit(scaler.max_replicas.path, text, f"set the maximum to {fit}, or enlarge pool {pool.name}", origin=scaler.origin)
 
 
+@rule(
+    "SCALE-005",
+    Severity.ERROR,
+    demand="The autoscaler's minimum is not above its maximum.",
+    reason="The API server refuses it.",
+    source="Kubernetes API reference, HorizontalPodAutoscalerSpec",
+    remedy="Raise the maximum.",
+    links=_HPA,
+    of="bundle",
+)
 def floor_and_ceiling(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SCALE-005: the minimum is not above the maximum."""
     for scaler in bundle.autoscalers:
         low, high = scaler.min_replicas, scaler.max_replicas
         if low.known and high.known and low.get() > high.get() and target_of(scaler, bundle):
@@ -87,8 +137,17 @@ def floor_and_ceiling(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             yield Hit(low.path, text, f"set the maximum to at least {low.get()}", str(low.get()), origin=scaler.origin)
 
 
+@rule(
+    "SCALE-006",
+    Severity.ERROR,
+    demand="A service at zero replicas is woken by a metric that exists at zero.",
+    reason="With no pod nothing exports the engine's metrics, so the query stays empty and the service stays at zero.",
+    source="keda.sh documentation, 'Prometheus' scaler; vLLM serves its metrics from the engine's own pod",
+    remedy="Keep one replica, or add a trigger that exists at zero.",
+    links=_KEDA,
+    of="bundle",
+)
 def wakes_from_zero(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SCALE-006: a service at zero is woken by a metric that exists at zero."""
     for scaler in bundle.autoscalers:
         least = scaler.min_replicas.default(0)
         if scaler.origin.kind != "ScaledObject" or not least.known or least.get() > 0:
@@ -108,8 +167,17 @@ def _own_series_only(query: str) -> bool:
     return bool(engine_series(query)) and not any(word in query for word in _AT_ZERO)
 
 
+@rule(
+    "SCALE-007",
+    Severity.WARNING,
+    demand="An empty query result is no silent zero.",
+    reason="KEDA takes an empty result as no load and reports no error.",
+    source="keda.sh documentation, 'Prometheus' scaler (ignoreNullValues); llm-d/llm-d#1981",
+    remedy="Set ignoreNullValues to false, or alert on absent().",
+    links=_KEDA,
+    of="bundle",
+)
 def empty_results(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SCALE-007: an empty query result is no silent zero."""
     for scaler in bundle.autoscalers:
         prometheus = any(source.lower() == "prometheus" for source, _, _ in scaler.metrics)
         stated = scaler.options.get("ignoreNullValues", Fact())
@@ -120,8 +188,17 @@ def empty_results(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             yield Hit(stated.path or "spec.triggers", text, remedy, "true", severity=level, origin=scaler.origin)
 
 
+@rule(
+    "SCALE-008",
+    Severity.ERROR,
+    demand="A namespace's quota covers its engines.",
+    reason="The API server refuses the pods beyond it; the Deployment shows no pod at all.",
+    source="Kubernetes documentation, 'Resource Quotas'",
+    remedy="Raise the quota or lower the replicas.",
+    links=("https://kubernetes.io/docs/concepts/policy/resource-quotas/",),
+    of="bundle",
+)
 def quota(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SCALE-008: a namespace's quota covers its engines."""
     for limit in bundle.quotas:
         for name, fact in limit.hard.items():
             resource = name.removeprefix("requests.").removeprefix("limits.")
@@ -150,8 +227,17 @@ def _asked(limit: Quota, bundle: Bundle, resource: str) -> tuple[float, list[str
     return total, users
 
 
+@rule(
+    "SCALE-009",
+    Severity.INFO,
+    demand="Custom metrics reach the autoscaler by a way that is maintained.",
+    reason="prometheus-adapter is being deprecated.",
+    source="kubernetes-sigs/prometheus-adapter README",
+    remedy="Use a KEDA ScaledObject.",
+    links=_KEDA,
+    of="bundle",
+)
 def adapter(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SCALE-009: external metrics come by a way that stays."""
     for scaler in bundle.autoscalers:
         for source, name, path in scaler.metrics:
             if scaler.origin.kind == "HorizontalPodAutoscaler" and source.lower() in ("pods", "object") and target_of(scaler, bundle):
@@ -163,102 +249,3 @@ def adapter(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                     str(name.value or ""),
                     origin=scaler.origin,
                 )
-
-
-_KEDA = ("https://keda.sh/docs/latest/scalers/prometheus/",)
-_HPA = ("https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/",)
-
-RULES = (
-    Rule(
-        code="SCALE-001",
-        severity=Severity.WARNING,
-        demand="An engine on GPUs is scaled on its queue.",
-        reason="CPU use of an engine hardly follows load (one busy loop per worker), so it scales never, or always.",
-        source="vLLM documentation, 'Metrics'; production experience in vllm-project/production-stack (KEDA tutorials)",
-        remedy="Scale on vllm:num_requests_waiting.",
-        fault="hpa-cpu",
-        links=_KEDA,
-        bundle=on_cpu,
-    ),
-    Rule(
-        code="SCALE-002",
-        severity=Severity.ERROR,
-        demand="One autoscaler per workload.",
-        reason="A ScaledObject makes an HPA of its own; two HPAs on one target fight, and Kubernetes reports AmbiguousSelector.",
-        source="keda.sh documentation, 'Scaling Deployments'; Kubernetes documentation, HPA conditions",
-        remedy="Keep one of them.",
-        links=_HPA,
-        bundle=both_kinds,
-    ),
-    Rule(
-        code="SCALE-003",
-        severity=Severity.WARNING,
-        demand="An autoscaled workload states no replicas of its own.",
-        reason="Each apply resets the count and kills replicas in the middle of answers; each comes back minutes later.",
-        source="Kubernetes documentation, 'Migrating Deployments and StatefulSets to horizontal autoscaling'",
-        remedy="Leave spec.replicas out.",
-        links=_HPA,
-        bundle=replicas_stated,
-    ),
-    Rule(
-        code="SCALE-004",
-        severity=Severity.ERROR,
-        demand="The pool can hold the most replicas that the autoscaler may ask for.",
-        reason="The last replicas stay Pending, just when the load is highest.",
-        source="Kubernetes documentation, 'Horizontal Pod Autoscaling'",
-        remedy="Lower the maximum or enlarge the pool.",
-        fault="unschedulable",
-        links=_HPA,
-        bundle=ceiling,
-    ),
-    Rule(
-        code="SCALE-005",
-        severity=Severity.ERROR,
-        demand="The autoscaler's minimum is not above its maximum.",
-        reason="The API server refuses it.",
-        source="Kubernetes API reference, HorizontalPodAutoscalerSpec",
-        remedy="Raise the maximum.",
-        links=_HPA,
-        bundle=floor_and_ceiling,
-    ),
-    Rule(
-        code="SCALE-006",
-        severity=Severity.ERROR,
-        demand="A service at zero replicas is woken by a metric that exists at zero.",
-        reason="With no pod nothing exports the engine's metrics, so the query stays empty and the service stays at zero.",
-        source="keda.sh documentation, 'Prometheus' scaler; vLLM serves its metrics from the engine's own pod",
-        remedy="Keep one replica, or add a trigger that exists at zero.",
-        links=_KEDA,
-        bundle=wakes_from_zero,
-    ),
-    Rule(
-        code="SCALE-007",
-        severity=Severity.WARNING,
-        demand="An empty query result is no silent zero.",
-        reason="KEDA takes an empty result as no load and reports no error.",
-        source="keda.sh documentation, 'Prometheus' scaler (ignoreNullValues); llm-d/llm-d#1981",
-        remedy="Set ignoreNullValues to false, or alert on absent().",
-        links=_KEDA,
-        bundle=empty_results,
-    ),
-    Rule(
-        code="SCALE-008",
-        severity=Severity.ERROR,
-        demand="A namespace's quota covers its engines.",
-        reason="The API server refuses the pods beyond it; the Deployment shows no pod at all.",
-        source="Kubernetes documentation, 'Resource Quotas'",
-        remedy="Raise the quota or lower the replicas.",
-        links=("https://kubernetes.io/docs/concepts/policy/resource-quotas/",),
-        bundle=quota,
-    ),
-    Rule(
-        code="SCALE-009",
-        severity=Severity.INFO,
-        demand="Custom metrics reach the autoscaler by a way that is maintained.",
-        reason="prometheus-adapter is being deprecated.",
-        source="kubernetes-sigs/prometheus-adapter README",
-        remedy="Use a KEDA ScaledObject.",
-        links=_KEDA,
-        bundle=adapter,
-    ),
-)

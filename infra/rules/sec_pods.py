@@ -5,12 +5,21 @@ from collections.abc import Iterable
 from interlock.infra.facts import Bundle, Container, Fact, Mount, Pod, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import engine_containers, switched_on, where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.rules.ver_images import reference
 
 
+@rule(
+    "SEC-006",
+    Severity.WARNING,
+    demand="The engine's container is not privileged.",
+    reason="A privileged container sees every card of the node; it uses GPUs of others, and can take over the node.",
+    source="Kubernetes documentation, 'Pod Security Standards'; NVIDIA/k8s-device-plugin README",
+    remedy="Take privileged away; the device plugin hands the card in.",
+    fault="privileged",
+    links=("https://kubernetes.io/docs/concepts/security/pod-security-standards/",),
+)
 def privileged(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SEC-006: the engine needs no privileges: the device plugin hands the card in."""
     for _, container in engine_containers(workload):
         fact = container.security.get("privileged", Fact())
         if switched_on(fact):
@@ -23,8 +32,16 @@ def _writable(pod: Pod, container: Container) -> list[Mount]:
     return [mount for mount in container.mounts if not mount.read_only and kinds.get(mount.volume, "") not in ("configMap", "secret")]
 
 
+@rule(
+    "SEC-007",
+    Severity.WARNING,
+    demand="A read-only root has a writable /tmp.",
+    reason="vLLM makes its sockets between processes in /tmp, and compilers write there; the engine dies at start.",
+    source="vllm/utils/network_utils.py get_open_zmq_ipc_path (VLLM_RPC_BASE_PATH, the temporary directory by default)",
+    remedy="Mount emptyDirs at /tmp and at the caches.",
+    fault="readonly-rootfs-no-writable",
+)
 def read_only_root(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SEC-007: a read-only root has writable places for caches and temporary files."""
     for pod, container in engine_containers(workload):
         fact = container.security.get("readOnlyRootFilesystem", Fact())
         writable = [mount for mount in _writable(pod, container) if mount.mount_path != "/dev/shm"]
@@ -37,8 +54,16 @@ def read_only_root(workload: Workload, bundle: Bundle, settings: Settings) -> It
 _CACHES = ("HOME", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE", "XDG_CACHE_HOME", "VLLM_CACHE_ROOT")
 
 
+@rule(
+    "SEC-008",
+    Severity.ERROR,
+    demand="A user that the image does not know has a home it can write.",
+    reason="Without an entry in /etc/passwd HOME is /, so ~/.cache is /.cache: permission denied at the first download or compile.",
+    source="huggingface/inference-benchmarker#47, opea-project/GenAIInfra#882, llm-d/llm-d#1450",
+    remedy="Set HOME and the cache variables to a writable volume.",
+    settings={"image_user": 2000},
+)
 def home(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SEC-008: a user that the image does not know has a home it can write."""
     for pod, container in engine_containers(workload):
         user, non_root = (container.security.get(name, Fact()) for name in ("runAsUser", "runAsNonRoot"))
         named = user.known and user.get() not in ("0", str(settings["image_user"]))
@@ -55,8 +80,15 @@ def home(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit
             yield Hit(path or where(workload, "security"), text, "set HOME and HF_HOME to a writable volume", user.value or "")
 
 
+@rule(
+    "SEC-009",
+    Severity.WARNING,
+    demand="Code of a model's repository runs only at a pinned revision.",
+    reason="Whoever can push to that repository runs code beside your data at the next restart.",
+    source="vllm/config/model.py trust_remote_code, code_revision; Hugging Face documentation, 'Custom models'",
+    remedy="Pin the revision, or use a model that vLLM has built in.",
+)
 def remote_code(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SEC-009: code from the model's repository runs only where a revision pins it."""
     flag = workload.engine.flag("trust-remote-code")
     pinned = not workload.engine.flag("code-revision").absent or not workload.engine.flag("revision").absent
     local = workload.engine.model.known and workload.engine.model.get().startswith("/")
@@ -65,8 +97,16 @@ def remote_code(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
         yield Hit(where(workload, "trust-remote-code", flag), text, "pin --revision (and --code-revision), or drop --trust-remote-code")
 
 
+@rule(
+    "SEC-010",
+    Severity.WARNING,
+    demand="Development endpoints are off.",
+    reason="They put the engine to sleep, clear caches and call any worker method, without a key.",
+    source="vllm/envs.py VLLM_SERVER_DEV_MODE; vLLM documentation, 'Security'",
+    remedy="Take VLLM_SERVER_DEV_MODE away.",
+    links=("https://docs.vllm.ai/en/latest/usage/security/",),
+)
 def development_mode(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SEC-010: no development endpoints."""
     for _, container in engine_containers(workload):
         fact = container.env.get("VLLM_SERVER_DEV_MODE", Fact())
         if switched_on(fact):
@@ -74,57 +114,3 @@ def development_mode(workload: Workload, bundle: Bundle, settings: Settings) -> 
                 "VLLM_SERVER_DEV_MODE opens /sleep, /collective_rpc, /reset_prefix_cache and /server_info to every caller, without the key"
             )
             yield Hit(fact.path, text, "take it away in production", fact.get())
-
-
-RULES = (
-    Rule(
-        code="SEC-006",
-        severity=Severity.WARNING,
-        demand="The engine's container is not privileged.",
-        reason="A privileged container sees every card of the node; it uses GPUs of others, and can take over the node.",
-        source="Kubernetes documentation, 'Pod Security Standards'; NVIDIA/k8s-device-plugin README",
-        remedy="Take privileged away; the device plugin hands the card in.",
-        fault="privileged",
-        links=("https://kubernetes.io/docs/concepts/security/pod-security-standards/",),
-        workload=privileged,
-    ),
-    Rule(
-        code="SEC-007",
-        severity=Severity.WARNING,
-        demand="A read-only root has a writable /tmp.",
-        reason="vLLM makes its sockets between processes in /tmp, and compilers write there; the engine dies at start.",
-        source="vllm/utils/network_utils.py get_open_zmq_ipc_path (VLLM_RPC_BASE_PATH, the temporary directory by default)",
-        remedy="Mount emptyDirs at /tmp and at the caches.",
-        fault="readonly-rootfs-no-writable",
-        workload=read_only_root,
-    ),
-    Rule(
-        code="SEC-008",
-        severity=Severity.ERROR,
-        demand="A user that the image does not know has a home it can write.",
-        reason="Without an entry in /etc/passwd HOME is /, so ~/.cache is /.cache: permission denied at the first download or compile.",
-        source="huggingface/inference-benchmarker#47, opea-project/GenAIInfra#882, llm-d/llm-d#1450",
-        remedy="Set HOME and the cache variables to a writable volume.",
-        workload=home,
-        settings={"image_user": 2000},
-    ),
-    Rule(
-        code="SEC-009",
-        severity=Severity.WARNING,
-        demand="Code of a model's repository runs only at a pinned revision.",
-        reason="Whoever can push to that repository runs code beside your data at the next restart.",
-        source="vllm/config/model.py trust_remote_code, code_revision; Hugging Face documentation, 'Custom models'",
-        remedy="Pin the revision, or use a model that vLLM has built in.",
-        workload=remote_code,
-    ),
-    Rule(
-        code="SEC-010",
-        severity=Severity.WARNING,
-        demand="Development endpoints are off.",
-        reason="They put the engine to sleep, clear caches and call any worker method, without a key.",
-        source="vllm/envs.py VLLM_SERVER_DEV_MODE; vLLM documentation, 'Security'",
-        remedy="Take VLLM_SERVER_DEV_MODE away.",
-        links=("https://docs.vllm.ai/en/latest/usage/security/",),
-        workload=development_mode,
-    ),
-)

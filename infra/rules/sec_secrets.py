@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from interlock.infra.facts import Bundle, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import engine_containers
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.rules.ver_images import words
 
 _SECRET_FLAGS = ("api-key", "hf-token", "token", "aws-secret-access-key")
@@ -64,8 +64,17 @@ def judged(value: str) -> str:
     return "real" if mixed and len(text) >= 20 and entropy(text) > 3.3 else "word"
 
 
+@rule(
+    "SEC-001",
+    Severity.ERROR,
+    demand="No key stands in clear on the command line.",
+    reason="It is in the file, in the API server, in ps of the node, and in every dump of the pod; start-up logs print it.",
+    source="Kubernetes documentation, 'Good practices for Kubernetes Secrets'; vllm serve prints its non-default arguments",
+    remedy="Give VLLM_API_KEY or HF_TOKEN from a Secret.",
+    fault="secret-literal-arg",
+    links=("https://kubernetes.io/docs/concepts/security/secrets-good-practices/",),
+)
 def literal_argument(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SEC-001: no key in clear on the command line."""
     for flag in workload.engine.flags:
         if flag.name not in _SECRET_FLAGS or not flag.value.known or flag.value.get() in ("true", "false"):
             continue
@@ -82,8 +91,17 @@ def _sensitive(name: str) -> bool:
     return bool(_SECRET_NAME.search(name)) and not _NO_SECRET.search(name)
 
 
+@rule(
+    "SEC-002",
+    Severity.ERROR,
+    demand="No real token stands in a plain environment value.",
+    reason="Whoever reads the file or the pod has it; a token in a repository is found by scanners within minutes.",
+    source="Kubernetes documentation, 'Good practices for Kubernetes Secrets'",
+    remedy="Use valueFrom.secretKeyRef and revoke the token.",
+    fault="secret-literal-env",
+    links=("https://kubernetes.io/docs/concepts/security/secrets-good-practices/",),
+)
 def literal_environment(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SEC-002: no real-looking token in plain env."""
     for pod in workload.pods:
         for container in pod.containers:
             for name, fact in container.env.items():
@@ -92,8 +110,18 @@ def literal_environment(workload: Workload, bundle: Bundle, settings: Settings) 
                     yield Hit(fact.path, text, "take it from a Secret with valueFrom.secretKeyRef, and revoke this one", f"{name}=***")
 
 
+@rule(
+    "SEC-003",
+    Severity.ERROR,
+    demand="No real token stands in a Secret or ConfigMap of the files.",
+    reason="base64 is no encryption: a Secret in a repository is a token in a repository.",
+    source="Kubernetes documentation, 'Secrets' (information security for Secrets)",
+    remedy="Make the Secret outside the repository and revoke the token.",
+    fault="secret-literal-value",
+    links=("https://kubernetes.io/docs/concepts/configuration/secret/",),
+    of="bundle",
+)
 def literal_secret(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SEC-003: no real-looking token in a Secret or ConfigMap of the files."""
     for item in bundle.secrets:
         for name, fact in item.data.items():
             whole = fact.known and "\n" not in fact.get().strip()
@@ -103,8 +131,17 @@ def literal_secret(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 yield Hit(fact.path, text, remedy, f"{name}=***", origin=item.origin)
 
 
+@rule(
+    "SEC-004",
+    Severity.WARNING,
+    demand="No placeholder stands where a secret belongs.",
+    reason="Applied as it is, it overwrites the real Secret: downloads fail with 401, or the API key is a word that everybody knows.",
+    source="Kubernetes documentation, 'Secrets'",
+    remedy="Refer to a Secret that is made elsewhere.",
+    fault="secret-placeholder",
+    of="bundle",
+)
 def placeholders(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SEC-004: no placeholder where a secret belongs."""
     text = (
         "a placeholder stands where a secret belongs: applied as it is, downloads or requests fail, or the key is one that everybody knows"
     )
@@ -127,8 +164,16 @@ def placeholders(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 yield Hit(fact.path, text, remedy, f"{name}={fact.get()[:40]}", origin=item.origin)
 
 
+@rule(
+    "SEC-005",
+    Severity.WARNING,
+    demand="A secret is not expanded on the command line.",
+    reason="Kubernetes or the shell writes its value into the process's arguments, which ps and /proc of the node show.",
+    source="Kubernetes documentation, 'Define Environment Variables for a Container' (dependent variables); proc(5) cmdline",
+    remedy="Let the engine read the variable itself.",
+    fault="secret-env-expanded-arg",
+)
 def expanded_argument(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """SEC-005: a secret is not expanded on the command line."""
     flags = {flag.path: flag for flag in workload.engine.flags if flag.name in _SECRET_FLAGS}
     for flag in flags.values():
         names = _EXPANSION.findall(f"{flag.raw} {flag.value.why if flag.value.unknown else flag.value.value}")
@@ -144,60 +189,3 @@ def expanded_argument(workload: Workload, bundle: Bundle, settings: Settings) ->
                 if secret and _sensitive(name) and re.search(rf"--(api[-_]key|hf[-_]token)[= ]+[\"']?\$[({{]?{name}", word):
                     text = f"{name} is expanded on the command line: the secret is visible in ps and /proc of the node"
                     yield Hit(path, text, _FROM_SECRET, f"$({name})")
-
-
-RULES = (
-    Rule(
-        code="SEC-001",
-        severity=Severity.ERROR,
-        demand="No key stands in clear on the command line.",
-        reason="It is in the file, in the API server, in ps of the node, and in every dump of the pod; start-up logs print it.",
-        source="Kubernetes documentation, 'Good practices for Kubernetes Secrets'; vllm serve prints its non-default arguments",
-        remedy="Give VLLM_API_KEY or HF_TOKEN from a Secret.",
-        fault="secret-literal-arg",
-        links=("https://kubernetes.io/docs/concepts/security/secrets-good-practices/",),
-        workload=literal_argument,
-    ),
-    Rule(
-        code="SEC-002",
-        severity=Severity.ERROR,
-        demand="No real token stands in a plain environment value.",
-        reason="Whoever reads the file or the pod has it; a token in a repository is found by scanners within minutes.",
-        source="Kubernetes documentation, 'Good practices for Kubernetes Secrets'",
-        remedy="Use valueFrom.secretKeyRef and revoke the token.",
-        fault="secret-literal-env",
-        links=("https://kubernetes.io/docs/concepts/security/secrets-good-practices/",),
-        workload=literal_environment,
-    ),
-    Rule(
-        code="SEC-003",
-        severity=Severity.ERROR,
-        demand="No real token stands in a Secret or ConfigMap of the files.",
-        reason="base64 is no encryption: a Secret in a repository is a token in a repository.",
-        source="Kubernetes documentation, 'Secrets' (information security for Secrets)",
-        remedy="Make the Secret outside the repository and revoke the token.",
-        fault="secret-literal-value",
-        links=("https://kubernetes.io/docs/concepts/configuration/secret/",),
-        bundle=literal_secret,
-    ),
-    Rule(
-        code="SEC-004",
-        severity=Severity.WARNING,
-        demand="No placeholder stands where a secret belongs.",
-        reason="Applied as it is, it overwrites the real Secret: downloads fail with 401, or the API key is a word that everybody knows.",
-        source="Kubernetes documentation, 'Secrets'",
-        remedy="Refer to a Secret that is made elsewhere.",
-        fault="secret-placeholder",
-        bundle=placeholders,
-    ),
-    Rule(
-        code="SEC-005",
-        severity=Severity.WARNING,
-        demand="A secret is not expanded on the command line.",
-        reason="Kubernetes or the shell writes its value into the process's arguments, which ps and /proc of the node show.",
-        source="Kubernetes documentation, 'Define Environment Variables for a Container' (dependent variables); proc(5) cmdline",
-        remedy="Let the engine read the variable itself.",
-        fault="secret-env-expanded-arg",
-        workload=expanded_argument,
-    ),
-)

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from interlock.infra.facts import Bundle, Volume, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
+
+_STANDARDS = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 LATE = "WaitForFirstConsumer"
@@ -20,8 +22,16 @@ def _level(workload: Workload, bundle: Bundle) -> str:
     return ""
 
 
+@rule(
+    "STO-101",
+    Severity.ERROR,
+    demand="A pod that mounts a folder of its node is in a namespace whose Pod Security level allows it.",
+    reason="The levels baseline and restricted forbid hostPath: the API server refuses every pod, and the Deployment stays empty.",
+    source="Kubernetes documentation, 'Pod Security Standards' (HostPath Volumes)",
+    remedy="Use a local PersistentVolume, or a privileged namespace.",
+    links=(_STANDARDS,),
+)
 def host_path_allowed(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """STO-101: a pod with a folder of the node is in a namespace that allows it."""
     level = _level(workload, bundle)
     if level in ("", _OPEN):
         return
@@ -32,8 +42,17 @@ def host_path_allowed(workload: Workload, bundle: Bundle, settings: Settings) ->
             yield Hit(volume.path or where(workload, "volumes"), text, remedy, volume.host_path)
 
 
+@rule(
+    "STO-102",
+    Severity.ERROR,
+    demand="A class of local volumes binds when its first pod is scheduled.",
+    reason="Bound at once, the claim picks a node without looking at GPUs; the pod can then run nowhere else and stays Pending.",
+    source="Kubernetes documentation, 'Storage Classes' (Volume binding mode, Local)",
+    remedy="Set volumeBindingMode: WaitForFirstConsumer.",
+    links=("https://kubernetes.io/docs/concepts/storage/storage-classes/#volume-binding-mode",),
+    of="bundle",
+)
 def late_binding(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """STO-102: a class of local volumes binds when the pod is scheduled."""
     local = {each.storage_class.get() for each in bundle.local_volumes if each.storage_class.known}
     for named in bundle.storage_classes:
         of_nodes = named.origin.name in local or (named.provisioner.known and named.provisioner.get() == NO_PROVISIONER)
@@ -45,8 +64,16 @@ def late_binding(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             yield Hit(named.binding.path or "volumeBindingMode", text, f"set volumeBindingMode: {LATE}", binding.get(), origin=named.origin)
 
 
+@rule(
+    "STO-103",
+    Severity.ERROR,
+    demand="Weights in a node's folder are on every node that may get the pod.",
+    reason="On a node without the folder the pod waits in ContainerCreating (hostPath type check failed).",
+    source="Kubernetes documentation, 'Volumes' (hostPath, type Directory)",
+    remedy="Name the nodes, or copy the weights to every node.",
+    links=("https://kubernetes.io/docs/concepts/storage/volumes/#hostpath",),
+)
 def known_nodes(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """STO-103: weights in a folder of the node are on every node that may get the pod."""
     if not workload.origin.ours:
         return
     pool = bundle.pool(workload)
@@ -63,39 +90,3 @@ def _given(volume: Volume, affinity: bool, containers: Iterable[object]) -> bool
     """A folder that must be there: our own pods mount one that a copy fills as DirectoryOrCreate, beside an init container."""
     filled = any(getattr(each, "name", "") == "weights-sync" for each in containers)
     return volume.kind == "hostPath" and volume.name == "weights" and not affinity and not filled
-
-
-_STANDARDS = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
-
-RULES = (
-    Rule(
-        code="STO-101",
-        severity=Severity.ERROR,
-        demand="A pod that mounts a folder of its node is in a namespace whose Pod Security level allows it.",
-        reason="The levels baseline and restricted forbid hostPath: the API server refuses every pod, and the Deployment stays empty.",
-        source="Kubernetes documentation, 'Pod Security Standards' (HostPath Volumes)",
-        remedy="Use a local PersistentVolume, or a privileged namespace.",
-        links=(_STANDARDS,),
-        workload=host_path_allowed,
-    ),
-    Rule(
-        code="STO-102",
-        severity=Severity.ERROR,
-        demand="A class of local volumes binds when its first pod is scheduled.",
-        reason="Bound at once, the claim picks a node without looking at GPUs; the pod can then run nowhere else and stays Pending.",
-        source="Kubernetes documentation, 'Storage Classes' (Volume binding mode, Local)",
-        remedy="Set volumeBindingMode: WaitForFirstConsumer.",
-        links=("https://kubernetes.io/docs/concepts/storage/storage-classes/#volume-binding-mode",),
-        bundle=late_binding,
-    ),
-    Rule(
-        code="STO-103",
-        severity=Severity.ERROR,
-        demand="Weights in a node's folder are on every node that may get the pod.",
-        reason="On a node without the folder the pod waits in ContainerCreating (hostPath type check failed).",
-        source="Kubernetes documentation, 'Volumes' (hostPath, type Directory)",
-        remedy="Name the nodes, or copy the weights to every node.",
-        links=("https://kubernetes.io/docs/concepts/storage/volumes/#hostpath",),
-        workload=known_nodes,
-    ),
-)

@@ -9,7 +9,7 @@ from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.net_services import same_namespace
 from interlock.infra.rules.reading.checkpoint import weights
 from interlock.infra.rules.reading.units import engine_containers, pod_count, pool_of, switched_on, where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.values import bytes_of, gib
 
 _CACHE_PATHS = ("/root/.cache", "/.cache", "/data", "/models", "/model", "/mnt", "/cache", "/workspace", "/home", "/opt", "/var")
@@ -39,8 +39,17 @@ def pinned(pod: Pod) -> bool:
     return "kubernetes.io/hostname" in pod.node_selector
 
 
+@rule(
+    "STO-001",
+    Severity.ERROR,
+    demand="A volume for one node is not shared by pods that may sit on several.",
+    reason="The second node cannot attach it: the pod waits in ContainerCreating, and rolling updates stop.",
+    source="Kubernetes documentation, 'Persistent Volumes' (access modes); vllm-project/production-stack#107",
+    remedy="Use ReadWriteMany, or one claim per replica.",
+    fault="pvc-rwo-multi-replica",
+    links=("https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes",),
+)
 def shared_claim(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """STO-001: a claim for one node is not shared by pods on several."""
     pods = sum(count.get() if (count := pod_count(pod)).known else 1 for pod in workload.pods)
     replicas = workload.replicas.default(1)
     scaled = _scaled_to(workload, bundle)
@@ -70,8 +79,17 @@ def _scaled_to(workload: Workload, bundle: Bundle) -> int:
     return best
 
 
+@rule(
+    "STO-002",
+    Severity.WARNING,
+    demand="Weights on hostPath go with a node affinity.",
+    reason="On another node the path is empty or of other content: the engine downloads again or finds no model.",
+    source="Kubernetes documentation, 'Volumes' (hostPath)",
+    remedy="Add a node affinity, or use a local PersistentVolume.",
+    fault="hostpath",
+    links=("https://kubernetes.io/docs/concepts/storage/volumes/#hostpath",),
+)
 def host_path(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """STO-002: weights on a node's disk go with a node affinity."""
     for pod, container in engine_containers(workload):
         if pod.affinity or pod.node_selector:
             continue
@@ -84,16 +102,32 @@ def host_path(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
                 yield Hit(volume.path, text, remedy, volume.host_path)
 
 
+@rule(
+    "STO-003",
+    Severity.WARNING,
+    demand="A claim is used.",
+    reason="The volume costs money, and the engine that should use it downloads into its container at each start.",
+    source="Kubernetes documentation, 'Persistent Volumes'",
+    remedy="Mount it, or delete it.",
+    fault="unused-pvc",
+    of="bundle",
+)
 def unused_claim(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """STO-003: a claim of the documents is used by one of them."""
     for claim in bundle.claims if any(workload.engine.name == "vllm" for workload in bundle.workloads) else ():
         if claim.users.known and claim.users.get() == 0:
             text = f"claim {claim.origin.name} is used by no pod of these documents"
             yield Hit("metadata.name", text, "mount it where the model cache is, or delete it", claim.origin.name, origin=claim.origin)
 
 
+@rule(
+    "STO-004",
+    Severity.ERROR,
+    demand="The place where the model is downloaded to holds the checkpoint.",
+    reason="The download stops with no space left, or the kubelet evicts the pod.",
+    source="llm-d/llm-d#857, GoogleCloudPlatform/kubernetes-engine-samples#1581",
+    remedy="Make the volume larger than the checkpoint, with a fifth to spare.",
+)
 def room_for_weights(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """STO-004: the volume, the ephemeral storage or the node's disk holds the checkpoint."""
     size, model = weights(workload), workload.engine.model
     moved = workload.engine.flag("download-dir").known or workload.engine.flag("load-format").known
     if size is None or not model.known or model.get().startswith("/") or "://" in model.get() or moved:
@@ -139,8 +173,15 @@ def _plain(container: Container, name: str) -> bool:
     return name in container.env and container.env[name].known
 
 
+@rule(
+    "STO-005",
+    Severity.ERROR,
+    demand="An engine that may not download finds all its files on a volume.",
+    reason="With HF_HUB_OFFLINE=1 the start fails as soon as one file (also of a draft model) is not in the cache.",
+    source="huggingface_hub documentation, HF_HUB_OFFLINE; noonghunna/club-3090#322",
+    remedy="Mount the cache, or name local paths.",
+)
 def offline(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """STO-005: an engine that may not download has its files on a volume."""
     for pod, container in engine_containers(workload):
         switch = next(
             (container.env[n] for n in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE") if switched_on(container.env.get(n, Fact()))), None
@@ -166,8 +207,17 @@ def _downloads(workload: Workload) -> list[tuple[str, str]]:
     return found
 
 
+@rule(
+    "STO-006",
+    Severity.WARNING,
+    demand="A gated model is downloaded with a token.",
+    reason="The hub answers 401 without a token and 403 where the account has not accepted the licence.",
+    source="Hugging Face documentation, 'Gated models'; ray-project/ray#54812, awslabs/data-on-eks#605",
+    remedy="Give HF_TOKEN from a Secret to every engine pod.",
+    links=("https://huggingface.co/docs/hub/models-gated",),
+    settings={"gated": "meta-llama/ google/gemma- mistralai/mistral-large mistralai/mixtral-8x22b"},
+)
 def gated(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """STO-006: a gated model is downloaded with a token."""
     model = str(workload.engine.model.value) if workload.engine.model.known else ""
     if not model.lower().startswith(tuple(str(settings["gated"]).split())):
         return
@@ -177,68 +227,3 @@ def gated(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         if not token and not container.env_from and not cached and workload.engine.flag("hf-token").absent:
             text = f"{model} is gated on the hub (licence and token), and the engine gets no HF_TOKEN"
             yield Hit(where(workload, "env"), text, "give HF_TOKEN from a Secret, of an account that accepted the licence", model)
-
-
-RULES = (
-    Rule(
-        code="STO-001",
-        severity=Severity.ERROR,
-        demand="A volume for one node is not shared by pods that may sit on several.",
-        reason="The second node cannot attach it: the pod waits in ContainerCreating, and rolling updates stop.",
-        source="Kubernetes documentation, 'Persistent Volumes' (access modes); vllm-project/production-stack#107",
-        remedy="Use ReadWriteMany, or one claim per replica.",
-        fault="pvc-rwo-multi-replica",
-        links=("https://kubernetes.io/docs/concepts/storage/persistent-volumes/#access-modes",),
-        workload=shared_claim,
-    ),
-    Rule(
-        code="STO-002",
-        severity=Severity.WARNING,
-        demand="Weights on hostPath go with a node affinity.",
-        reason="On another node the path is empty or of other content: the engine downloads again or finds no model.",
-        source="Kubernetes documentation, 'Volumes' (hostPath)",
-        remedy="Add a node affinity, or use a local PersistentVolume.",
-        fault="hostpath",
-        links=("https://kubernetes.io/docs/concepts/storage/volumes/#hostpath",),
-        workload=host_path,
-    ),
-    Rule(
-        code="STO-003",
-        severity=Severity.WARNING,
-        demand="A claim is used.",
-        reason="The volume costs money, and the engine that should use it downloads into its container at each start.",
-        source="Kubernetes documentation, 'Persistent Volumes'",
-        remedy="Mount it, or delete it.",
-        fault="unused-pvc",
-        bundle=unused_claim,
-    ),
-    Rule(
-        code="STO-004",
-        severity=Severity.ERROR,
-        demand="The place where the model is downloaded to holds the checkpoint.",
-        reason="The download stops with no space left, or the kubelet evicts the pod.",
-        source="llm-d/llm-d#857, GoogleCloudPlatform/kubernetes-engine-samples#1581",
-        remedy="Make the volume larger than the checkpoint, with a fifth to spare.",
-        workload=room_for_weights,
-    ),
-    Rule(
-        code="STO-005",
-        severity=Severity.ERROR,
-        demand="An engine that may not download finds all its files on a volume.",
-        reason="With HF_HUB_OFFLINE=1 the start fails as soon as one file (also of a draft model) is not in the cache.",
-        source="huggingface_hub documentation, HF_HUB_OFFLINE; noonghunna/club-3090#322",
-        remedy="Mount the cache, or name local paths.",
-        workload=offline,
-    ),
-    Rule(
-        code="STO-006",
-        severity=Severity.WARNING,
-        demand="A gated model is downloaded with a token.",
-        reason="The hub answers 401 without a token and 403 where the account has not accepted the licence.",
-        source="Hugging Face documentation, 'Gated models'; ray-project/ray#54812, awslabs/data-on-eks#605",
-        remedy="Give HF_TOKEN from a Secret to every engine pod.",
-        links=("https://huggingface.co/docs/hub/models-gated",),
-        workload=gated,
-        settings={"gated": "meta-llama/ google/gemma- mistralai/mistral-large mistralai/mixtral-8x22b"},
-    ),
-)

@@ -8,7 +8,7 @@ from interlock.infra.catalog.vllm_tables import vllm_names
 from interlock.infra.facts import Bundle, Container, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import engine_containers, version_of
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 
 _MOVING = frozenset({"latest", "nightly", "main", "master"})
 _MOVING_ALONE = frozenset({"dev", "develop", "devel", "edge", "stable", "head", "canary", "rolling", "snapshot", "unstable", "current"})
@@ -47,8 +47,18 @@ def moving(tag: str) -> bool:
     return bool(words & _MOVING_ALONE) and not _VERSION.search(tag)
 
 
+@rule(
+    "VER-001",
+    Severity.ERROR,
+    demand="The engine's image has a version tag or a digest.",
+    reason="A moving tag changes the engine under a running service: flags go, defaults move, replicas differ, rollback is void.",
+    source="Kubernetes documentation, 'Images'; vLLM release notes (defaults changed in 0.21, flags removed in 0.8 to 0.33)",
+    remedy="Pin the tag and the digest.",
+    fault="image-floating",
+    links=("https://kubernetes.io/docs/concepts/containers/images/#image-names",),
+    settings={"example_tag": "v0.33.0"},
+)
 def floating(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """VER-001: the engine's image is pinned."""
     seen = set()
     for _, container in engine_containers(workload):
         image = container.image
@@ -66,8 +76,18 @@ def floating(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
         yield Hit(image.path, text, f"write {ref.repository}:{settings['example_tag']}@sha256:... (a version you tested)", image.get())
 
 
+@rule(
+    "VER-002",
+    Severity.WARNING,
+    demand="The image exists at its publisher.",
+    reason="The pod stays in ImagePullBackOff.",
+    source="hub.docker.com/r/vllm/vllm-openai/tags",
+    remedy="Correct the name or the tag.",
+    fault="image-doubtful",
+    links=("https://hub.docker.com/r/vllm/vllm-openai/tags",),
+    settings={"known_on": "2026-11-29"},
+)
 def doubtful(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """VER-002: an image reference that its publisher does not have."""
     for _, container in engine_containers(workload):
         if not container.image.known:
             continue
@@ -97,8 +117,16 @@ def words(container: Container) -> Iterable[tuple[str, str]]:
                 yield word, f"{fact.path}[{index}]"
 
 
+@rule(
+    "VER-003",
+    Severity.WARNING,
+    demand="Nothing is installed when the container starts.",
+    reason="A package index that is slow or has a new release breaks the start of a service that worked yesterday.",
+    source="Kubernetes documentation, 'Images'; PyPI's releases are mutable in effect (a new version is chosen at each start)",
+    remedy="Build the packages into the image.",
+    fault="install-at-start",
+)
 def installs(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """VER-003: nothing is installed when the engine's container starts."""
     for _, container in engine_containers(workload):
         line = [(word, path) for word, path in words(container)]
         joined = next(((" ".join(word for word, _ in line), path) for _, path in line), ("", ""))
@@ -110,8 +138,17 @@ def installs(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
                 break
 
 
+@rule(
+    "VER-004",
+    Severity.INFO,
+    demand="The engine's version is one that is still maintained.",
+    reason="Old versions carry the removed V0 engine and known vulnerabilities, and get no fixes.",
+    source="vLLM release notes: the V0 engine was removed in 0.11",
+    remedy="Move to a maintained version.",
+    links=("https://github.com/vllm-project/vllm/releases",),
+    settings={"oldest": "0.11.0", "advised": "0.33.0"},
+)
 def old(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """VER-004: the V0 engine is gone since 0.11."""
     version, oldest = workload.engine.version, str(settings["oldest"])
     found = version_of(version)
     least = version_of(oldest)
@@ -123,52 +160,3 @@ def old(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]
             f"move to {settings['advised']} step by step",
             version.get(),
         )
-
-
-RULES = (
-    Rule(
-        code="VER-001",
-        severity=Severity.ERROR,
-        demand="The engine's image has a version tag or a digest.",
-        reason="A moving tag changes the engine under a running service: flags go, defaults move, replicas differ, rollback is void.",
-        source="Kubernetes documentation, 'Images'; vLLM release notes (defaults changed in 0.21, flags removed in 0.8 to 0.33)",
-        remedy="Pin the tag and the digest.",
-        fault="image-floating",
-        links=("https://kubernetes.io/docs/concepts/containers/images/#image-names",),
-        workload=floating,
-        settings={"example_tag": "v0.33.0"},
-    ),
-    Rule(
-        code="VER-002",
-        severity=Severity.WARNING,
-        demand="The image exists at its publisher.",
-        reason="The pod stays in ImagePullBackOff.",
-        source="hub.docker.com/r/vllm/vllm-openai/tags",
-        remedy="Correct the name or the tag.",
-        fault="image-doubtful",
-        links=("https://hub.docker.com/r/vllm/vllm-openai/tags",),
-        workload=doubtful,
-        settings={"known_on": "2026-11-29"},
-    ),
-    Rule(
-        code="VER-003",
-        severity=Severity.WARNING,
-        demand="Nothing is installed when the container starts.",
-        reason="A package index that is slow or has a new release breaks the start of a service that worked yesterday.",
-        source="Kubernetes documentation, 'Images'; PyPI's releases are mutable in effect (a new version is chosen at each start)",
-        remedy="Build the packages into the image.",
-        fault="install-at-start",
-        workload=installs,
-    ),
-    Rule(
-        code="VER-004",
-        severity=Severity.INFO,
-        demand="The engine's version is one that is still maintained.",
-        reason="Old versions carry the removed V0 engine and known vulnerabilities, and get no fixes.",
-        source="vLLM release notes: the V0 engine was removed in 0.11",
-        remedy="Move to a maintained version.",
-        links=("https://github.com/vllm-project/vllm/releases",),
-        workload=old,
-        settings={"oldest": "0.11.0", "advised": "0.33.0"},
-    ),
-)

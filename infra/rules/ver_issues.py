@@ -8,7 +8,7 @@ from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Bundle, Fact, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import pod_count, pod_units, switched_on, version_of, where
-from interlock.infra.rules.rule import Hit, Rule, Settings
+from interlock.infra.rules.rule import Hit, Settings, rule
 
 
 def _env(workload: Workload, bundle: Bundle, names: list[str]) -> bool:
@@ -62,8 +62,16 @@ _CONDITIONS: Mapping[str, Callable[[Workload, Bundle, Any], bool]] = {
 }
 
 
+@rule(
+    "VER-005",
+    Severity.WARNING,
+    demand="Nothing that is used here is broken in this version.",
+    reason="A known fault of one release, with a way around it.",
+    source="infra/catalog/known_issues.json (one public report per row)",
+    remedy="Follow the row's advice, or pin another version.",
+    links=("https://github.com/vllm-project/vllm/releases",),
+)
 def known_issues(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    """VER-005: nothing in use is broken in this version."""
     version = version_of(workload.engine.version)
     if version is None:
         return
@@ -75,17 +83,3 @@ def known_issues(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
             text = f"vLLM {workload.engine.version.value}: {issue['text']} ({issue['source']})"
             path = workload.engine.version.path or where(workload, "image")
             yield Hit(path, text, issue["remedy"], str(workload.engine.version.value), severity=Severity(issue["severity"]))
-
-
-RULES = (
-    Rule(
-        code="VER-005",
-        severity=Severity.WARNING,
-        demand="Nothing that is used here is broken in this version.",
-        reason="A known fault of one release, with a way around it.",
-        source="infra/catalog/known_issues.json (one public report per row)",
-        remedy="Follow the row's advice, or pin another version.",
-        links=("https://github.com/vllm-project/vllm/releases",),
-        workload=known_issues,
-    ),
-)

@@ -139,3 +139,22 @@ def test_only_the_settings_read_the_stack_configuration() -> None:
 def test_the_program_is_six_lines() -> None:
     lines = [line for line in (ROOT / "__main__.py").read_text("utf-8").splitlines() if line.strip()]
     assert len(lines) <= 6
+
+
+def test_a_rule_stands_in_a_module_of_its_prefix() -> None:
+    from interlock.infra.rules.judge import MODULES, RULES
+
+    assert [rule.code for rule in RULES if not rule.module.startswith(rule.code.partition("-")[0].lower() + "_")] == []
+    prefixed = {path.stem for path in (ROOT / "infra" / "rules").glob("*_*.py")} - {"__init__"}
+    assert {module.__name__.rpartition(".")[2] for module in MODULES} == prefixed
+    assert prefixed == {rule.module for rule in RULES}
+
+
+def test_every_group_of_a_bundle_knows_where_its_objects_were_read() -> None:
+    import dataclasses
+    import typing
+
+    from interlock.infra.facts import Bundle
+
+    groups = {name: typing.get_args(hint)[0] for name, hint in typing.get_type_hints(Bundle).items() if name != "closed"}
+    assert [name for name, item in groups.items() if "origin" not in {field.name for field in dataclasses.fields(item)}] == []

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from interlock.cli.reading import load_text
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.findings import Finding, Severity, Waiver
-from interlock.infra.rules.judge import RULES, WAIVE, judge, read_waivers
+from interlock.infra.rules.judge import RULES, judge
+from interlock.infra.rules.waivers import WAIVE, read_waivers
 from tools.findings.examples import Example, examples
 
 LAW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

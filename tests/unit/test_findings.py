@@ -2,7 +2,8 @@ import datetime as dt
 
 import pytest
 
-from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver, apply_waivers, blocking
+from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver, blocking
+from interlock.infra.rules.waivers import apply_waivers
 
 TODAY = dt.date(2026, 11, 29)
 FINDING = Finding(

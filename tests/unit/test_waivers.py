@@ -8,7 +8,8 @@ from interlock.infra.errors import ConfigError
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
 from interlock.infra.recognise import Document, recognise
-from interlock.infra.rules.judge import WAIVE, judge
+from interlock.infra.rules.judge import judge
+from interlock.infra.rules.waivers import WAIVE
 
 TODAY = dt.date(2026, 11, 29)
 

@@ -39,8 +39,9 @@ def page() -> str:
 def _section(rule: Rule, found: Mapping[str, Example]) -> Iterator[str]:
     yield f"\n## {rule.code}\n\n**{rule.demand}** ({rule.severity}{', ' + rule.fault if rule.fault else ''})\n"
     yield f"- Why: {rule.reason}"
-    yield f"- Way out: {rule.remedy}"
+    yield f"- Fix: {rule.remedy}"
     yield f"- Source: {rule.source}"
+    yield f"- Module: `infra/rules/{rule.module}.py`"
     for link in rule.links:
         yield f"- <{link}>"
     for name, value in rule.settings.items():

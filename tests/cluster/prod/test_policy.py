@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from interlock.infra.rules.judge import WAIVE
+from interlock.infra.rules.waivers import WAIVE
 from tools.cluster.testing import LocalCluster, Outcome, PulumiProject
 
 ROOT = Path(__file__).resolve().parents[3]

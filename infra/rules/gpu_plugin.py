@@ -1,0 +1,51 @@
+"""The device plugin: nodes that advertise GPUs, and a sharing config that does what it says."""
+
+from collections.abc import Iterable
+
+from interlock.infra.facts import Bundle
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.scale_nodepools import AUTOSCALED
+
+
+@rule(
+    "GPU-019",
+    Severity.ERROR,
+    demand="Nodes of a GPU pool advertise GPUs.",
+    reason="The scheduler sees none, so pods stay Pending although the cards are there.",
+    source="NVIDIA/k8s-device-plugin#414, #585",
+    remedy="Restart the plugin once the driver is up.",
+    fault="unschedulable",
+    of="bundle",
+)
+def empty(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    for pool in bundle.pools:
+        if pool.gpus_per_node.known and pool.gpus_per_node.get() < 1 and pool.origin.kind not in AUTOSCALED:
+            text = f"nodes of pool {pool.name} advertise 0 {pool.resource}: no pod that asks for one is scheduled"
+            remedy = "start the driver before the device plugin (restart the plugin once the driver is up)"
+            yield Hit(pool.gpus_per_node.path or pool.origin.path or pool.name, text, remedy, "0", origin=pool.origin)
+
+
+@rule(
+    "GPU-020",
+    Severity.ERROR,
+    demand="A sharing config of the device plugin does what it says.",
+    reason="The plugin refuses fewer than two replicas and silently ignores rename and devices.",
+    source="NVIDIA/k8s-device-plugin api/config/v1/replicas.go and sharing.go",
+    remedy="Use replicas from 2 to 4 and the fields that work.",
+    links=("https://github.com/NVIDIA/k8s-device-plugin#shared-access-to-gpus",),
+    settings={"most": 8},
+    of="bundle",
+)
+def sharing(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    for config in bundle.sharing:
+        if config.replicas.known and config.replicas.get() < 2:
+            text = f"{config.strategy} replicas {config.replicas.get()}: the plugin wants at least 2"
+            yield Hit(config.replicas.path or config.path, text, "set replicas 2 to 4, or take the entry away", origin=config.origin)
+        for name in config.ignored:
+            text = f"the field {name} is read and ignored by the device plugin"
+            yield Hit(f"{config.path}.{name}", text, "take it away (renameByDefault is the one that works)", name, origin=config.origin)
+        if config.replicas.known and config.replicas.get() > int(settings["most"]):
+            text = f"{config.replicas.get()} shares of one card: each has {100 / config.replicas.get():.0f} % of its memory at best"
+            level = Severity.WARNING
+            yield Hit(config.replicas.path or config.path, text, "use 2 to 4 shares", origin=config.origin, severity=level)
