@@ -1,5 +1,6 @@
 """The ``interlock`` command. Exit codes: 0 done, 1 refused, 2 usage or configuration."""
 
+import datetime as dt
 import json
 import sys
 from pathlib import Path
@@ -24,10 +25,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of tables.")]
 def show_plan(stack: Stack = None, file: File = None, as_json: AsJson = False) -> None:
     """Show what follows from a stack's configuration: pools, servers, GPUs, reasons, findings."""
     from interlock.cli.show import console, plan_tables
-    from interlock.infra.plan.plan import plan
+    from interlock.infra.preview import preview
 
     read = read_stack(stack, file)
-    made = plan(read.config, read.stack, read.source)
+    made = preview(read.config, read.stack, read.source, today=dt.date.today())
     if as_json:
         print(made.model_dump_json(indent=2))
     else:
@@ -81,9 +82,9 @@ def rendered(read: StackFile, *, deployer: bool = False) -> list[dict[str, objec
     from interlock.infra.errors import RefusedError
     from interlock.infra.manifests.deployer import deployer_objects
     from interlock.infra.manifests.render import render
-    from interlock.infra.plan.plan import plan
+    from interlock.infra.preview import preview
 
-    made = plan(read.config, read.stack, read.source)
+    made = preview(read.config, read.stack, read.source, today=dt.date.today())
     if made.refused:
         raise RefusedError("\n".join(finding.text() for finding in made.refused))
     return deployer_objects(read.config, made) if deployer else render(read.config, made)

@@ -1,5 +1,7 @@
 """The program: settings -> plan -> findings -> resources -> outputs."""
 
+import datetime as dt
+
 import pulumi
 import pulumi_kubernetes as k8s
 
@@ -10,8 +12,8 @@ from interlock.infra.errors import InterlockError
 from interlock.infra.manifests.bundle import server_bundle
 from interlock.infra.manifests.servers import server_objects
 from interlock.infra.manifests.workspace import workspace_objects
-from interlock.infra.plan.plan import plan
 from interlock.infra.plan.types import ClusterPlan
+from interlock.infra.preview import preview
 from interlock.infra.rules.findings import Severity
 from interlock.stacks.live import check_gpu_layer, report_sharing
 from interlock.stacks.outputs import stack_outputs
@@ -24,7 +26,7 @@ def run() -> None:
     """One run of the program. What stops it is one message without a traceback."""
     try:
         settings = read_settings()
-        made = plan(settings.config, settings.stack, settings.source)
+        made = preview(settings.config, settings.stack, settings.source, today=dt.date.today())
         report(made)
         uid = identify(settings)
         check_gpu_layer(settings)

@@ -23,7 +23,7 @@ PROBE_PERIOD = 10
 
 def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig], spec_name: str) -> dict[str, Any]:
     """Metadata and spec of the server's pods, the user's patch merged last."""
-    config = ServerConfig.model_validate(server.config)
+    config = server.config
     pool = plan.pool(server.pool)
     storage = pod_storage(config, server, stores, pool.gpu)
     tolerations = [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in pool.taints]

@@ -5,7 +5,6 @@ from typing import Any
 
 from interlock.infra.config.exposure import RouteKind
 from interlock.infra.config.pools import Allocation
-from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig
 from interlock.infra.manifests.common import Manifest, labels, manifest, selector
 from interlock.infra.manifests.dra import claim_template, use_claims
@@ -19,7 +18,7 @@ from interlock.infra.plan.types import ClusterPlan, PlannedPool, PlannedServer, 
 
 def server_objects(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig]) -> list[Manifest]:
     """All objects of ``server``, in the order in which they must exist."""
-    config = ServerConfig.model_validate(server.config)
+    config = server.config
     spec = spec_map(plan, server)
     made = deployment(plan, server, stores, spec["metadata"]["name"])
     objects = [spec, *claimed(plan.pool(server.pool), server, made), service(plan, server)]
@@ -63,7 +62,6 @@ def claimed(pool: PlannedPool, server: PlannedServer, made: Manifest) -> list[Ma
 
 def deployment(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig], spec_name: str) -> Manifest:
     """The Deployment. An autoscaled one carries no replicas of ours."""
-    config = ServerConfig.model_validate(server.config)
     strategy: dict[str, Any] = {"type": "Recreate"}
     if not server.recreate:
         rolling = {"maxSurge": server.surge, "maxUnavailable": server.unavailable}
@@ -76,14 +74,14 @@ def deployment(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, St
         "selector": {"matchLabels": selector(plan.stack, server.name)},
         "template": pod_template(plan, server, stores, spec_name),
     }
-    if config.autoscale:
+    if server.config.autoscale:
         del spec["replicas"]
     return manifest("apps/v1", "Deployment", server.name, server.namespace, labels(plan.stack, server.name), spec=spec)
 
 
 def service(plan: ClusterPlan, server: PlannedServer) -> Manifest:
     """The Service: inside the cluster, or with an address of its own where the route asks for a load balancer."""
-    route = ServerConfig.model_validate(server.config).route
+    route = server.config.route
     kind = "LoadBalancer" if route and route.kind is RouteKind.LOAD_BALANCER else "ClusterIP"
     ports = [{"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP"}]
     spec = {"type": kind, "selector": selector(plan.stack, server.name), "ports": ports}

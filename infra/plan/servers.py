@@ -62,7 +62,7 @@ def planned_server(config: ClusterConfig, index: int, gap: int) -> PlannedServer
         surge=surge,
         unavailable=unavailable,
         recreate=recreate,
-        config=server.model_dump(mode="json"),
+        config=server,
         why=why,
     )
 

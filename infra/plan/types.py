@@ -1,9 +1,8 @@
 """What follows from a config: plain frozen data that manifests, outputs and people read."""
 
-from typing import Any
-
 from pydantic import BaseModel, ConfigDict, Field
 
+from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import ServeArgs
 from interlock.infra.rules.findings import Finding, blocking
 
@@ -73,7 +72,7 @@ class PlannedPool(Planned):
 
 
 class TimeBudget(Planned):
-    """One chain of times in seconds; each is below the next (REQUIREMENTS K11, K18)."""
+    """One chain of times in seconds; each is below the next."""
 
     load: float
     """Predicted time from container start to ready, high estimate."""
@@ -148,8 +147,8 @@ class PlannedServer(Planned):
     """maxUnavailable."""
     recreate: bool
     """Strategy Recreate."""
-    config: dict[str, Any]
-    """The server's own config, for what manifests copy as it is."""
+    config: ServerConfig
+    """What the person wrote, for what manifests copy as it is."""
     why: dict[str, str] = Field(default_factory=dict)
     """Decision to reason."""
 

@@ -72,7 +72,7 @@ def environment_paths(server: PlannedServer, deployment: Manifest) -> dict[str, 
     """The same for environment entries, which a manifest lists by position."""
     base = f"servers[{server.index}]"
     entries = deployment["spec"]["template"]["spec"]["containers"][0]["env"]
-    extra = server.config["extra"]["env"]
+    extra = server.config.extra.env
     return {
         f"{CONTAINER}env[{index}]": f"{base}.extra.env.{entry['name']}" for index, entry in enumerate(entries) if entry["name"] in extra
     }

@@ -15,6 +15,8 @@ from interlock.infra.manifests.nodes import simulated_nodes
 from interlock.infra.manifests.platform import platform_objects
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
+from interlock.infra.preview import preview
+from tests.support import TODAY
 from tools.cluster.testing import LocalCluster, gpu_node
 from tools.common import ToolError
 
@@ -79,7 +81,7 @@ def test_servers_land_as_planned_on_whole_cards_slices_and_mig_instances(pools: 
         {"name": "chat", "pool": "sliced", "replicas": 8},
         {"name": "tiny", "pool": "cut", "replicas": 7},
     )
-    planned = plan(made, "shares")
+    planned = preview(made, "shares", today=TODAY)
     assert planned.refused == ()
     deploy(pools, made, "shares")
     pods = placed(pools, own, count=17)
@@ -92,7 +94,7 @@ def test_servers_land_as_planned_on_whole_cards_slices_and_mig_instances(pools: 
 
 def test_one_more_than_the_slices_hold_is_refused_by_the_plan_and_left_pending_by_the_scheduler(pools: LocalCluster, own: str) -> None:
     made = config(own, {"name": "chat", "pool": "sliced", "replicas": 9})
-    assert "GPU-004" in {finding.code for finding in plan(made, "shares").refused}
+    assert "GPU-004" in {finding.code for finding in preview(made, "shares", today=TODAY).refused}
     deploy(pools, made, "shares")
     pods = placed(pools, own, count=8)
     assert sorted(bool(node_of(pod)) for pod in pods) == [False] + [True] * 8

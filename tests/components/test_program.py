@@ -8,8 +8,10 @@ import pytest
 from interlock.cli.stackfile import read_stack
 from interlock.infra.config import ClusterConfig, load
 from interlock.infra.plan.plan import plan
+from interlock.infra.preview import preview
 from interlock.stacks.program import deploy, report
 from interlock.stacks.settings import Settings
+from tests.support import TODAY
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -90,7 +92,7 @@ def test_a_refused_plan_stops_before_the_first_resource_and_lists_every_contradi
             ],
         }
     )
-    made = plan(bad, "dev")
+    made = preview(bad, "dev", today=TODAY)
     with pytest.raises(pulumi.RunError) as refused:
         report(made)
     text = str(refused.value)

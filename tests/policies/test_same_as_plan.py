@@ -7,8 +7,9 @@ import pytest
 
 from interlock.infra.config import load
 from interlock.infra.manifests.render import render
-from interlock.infra.plan.plan import plan
+from interlock.infra.preview import preview
 from interlock.infra.rules.findings import Severity
+from tests.support import TODAY
 
 CONTAINER = "engine"
 GPU = "nvidia.com/gpu"
@@ -39,7 +40,7 @@ def test_the_pack_refuses_what_the_plan_refuses_in_the_same_words(code: str, ser
             ],
         }
     )
-    made = plan(config, "dev")
+    made = preview(config, "dev", today=TODAY)
     expected = [each for each in made.refused if each.code == code]
     assert expected
     (deployment,) = [each for each in render(config, made) if each["kind"] == "Deployment"]

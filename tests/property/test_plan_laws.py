@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from interlock.infra.config import ClusterConfig, load
 from interlock.infra.manifests.render import render
 from interlock.infra.manifests.servers import server_spec
-from interlock.infra.plan.plan import plan
 from interlock.infra.plan.types import ClusterPlan, ServerSpec
+from interlock.infra.preview import preview
 
 TODAY = dt.date(2026, 11, 29)
 SCHEMA = "1.31"
@@ -92,8 +92,8 @@ FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthChec
 @FEW
 @given(configs())
 def test_the_plan_is_pure_total_and_survives_json(config: ClusterConfig) -> None:
-    made = plan(config, "laws", today=TODAY)
-    assert plan(config, "laws", today=TODAY) == made
+    made = preview(config, "laws", today=TODAY)
+    assert preview(config, "laws", today=TODAY) == made
     assert ClusterPlan.model_validate_json(made.model_dump_json()) == made
     for server in made.servers:
         spec = server_spec(made, server)
@@ -103,7 +103,7 @@ def test_the_plan_is_pure_total_and_survives_json(config: ClusterConfig) -> None
 @FEW
 @given(configs())
 def test_every_time_is_below_the_one_that_must_outlast_it(config: ClusterConfig) -> None:
-    for server in plan(config, "laws", today=TODAY).servers:
+    for server in preview(config, "laws", today=TODAY).servers:
         times = server.times
         assert times.startup < times.progress_deadline < times.update_timeout
         assert times.deregistration + times.engine_shutdown + 10 <= times.grace
@@ -116,7 +116,7 @@ def test_every_time_is_below_the_one_that_must_outlast_it(config: ClusterConfig)
 @FEW
 @given(configs())
 def test_no_node_gets_more_pods_than_it_has_units_and_none_is_counted_twice(config: ClusterConfig) -> None:
-    made = plan(config, "laws", today=TODAY)
+    made = preview(config, "laws", today=TODAY)
     size = {server.name: server.gpus for server in made.servers}
     for pool in made.pools:
         placed = Counter(name for use in pool.use for name in use.pods)
@@ -127,7 +127,7 @@ def test_no_node_gets_more_pods_than_it_has_units_and_none_is_counted_twice(conf
 @FEW
 @given(configs())
 def test_every_object_has_a_unique_name_and_passes_strict_schema_validation(config: ClusterConfig) -> None:
-    objects = render(config, plan(config, "laws", today=TODAY))
+    objects = render(config, preview(config, "laws", today=TODAY))
     names = [(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]) for each in objects]
     assert len(set(names)) == len(names)
     for each in objects:
@@ -138,7 +138,7 @@ def test_every_object_has_a_unique_name_and_passes_strict_schema_validation(conf
 @FEW
 @given(configs())
 def test_every_selector_finds_exactly_its_own_pods(config: ClusterConfig) -> None:
-    objects = render(config, plan(config, "laws", today=TODAY))
+    objects = render(config, preview(config, "laws", today=TODAY))
     pods = {each["metadata"]["name"]: each["spec"]["template"]["metadata"]["labels"] for each in objects if each["kind"] == "Deployment"}
     for each in objects:
         if each["kind"] == "Service":
@@ -149,5 +149,5 @@ def test_every_selector_finds_exactly_its_own_pods(config: ClusterConfig) -> Non
 @FEW
 @given(configs())
 def test_findings_about_our_own_config_name_its_fields(config: ClusterConfig) -> None:
-    for finding in plan(config, "laws", today=TODAY).findings:
+    for finding in preview(config, "laws", today=TODAY).findings:
         assert finding.path.startswith(("servers[", "pools[", "stores[")), finding.text()

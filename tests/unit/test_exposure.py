@@ -6,6 +6,8 @@ from interlock.infra.config import load
 from interlock.infra.errors import ConfigError
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
+from interlock.infra.preview import preview
+from tests.support import TODAY
 
 
 def config(**route: Any) -> Any:
@@ -45,5 +47,5 @@ def test_what_a_load_balancer_cannot_do_is_refused(field: dict[str, Any]) -> Non
 @pytest.mark.parametrize("kind", ["httproute", "ingress"])
 def test_a_gateway_timeout_of_15_seconds_is_refused_before_a_long_answer(kind: str) -> None:
     given = config(kind=kind, timeout_seconds=15)
-    refused = plan(given, "dev").refused
+    refused = preview(given, "dev", today=TODAY).refused
     assert "servers[0].route.timeout_seconds" in [each.path for each in refused]

@@ -1,4 +1,3 @@
-import datetime as dt
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ BASE: dict[str, Any] = {
 
 def objects(**server: Any) -> dict[str, dict[str, Any]]:
     config = load({**BASE, "servers": [{"name": "s", "model": {"id": "org/model"}, "pool": "p", **server}]})
-    return {each["kind"]: each for each in render(config, plan(config, "dev", today=dt.date(2026, 11, 29)))}
+    return {each["kind"]: each for each in render(config, plan(config, "dev"))}
 
 
 def pod(**server: Any) -> dict[str, Any]:

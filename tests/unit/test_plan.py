@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from interlock.infra.config import load
-from interlock.infra.plan.plan import plan
 from interlock.infra.plan.types import ClusterPlan
+from interlock.infra.preview import preview
 
 TODAY = dt.date(2026, 11, 29)
 POOL = {"name": "h100", "gpu": "h100", "nodes": 2, "gpus_per_node": 8, "cpu": "96", "memory": "1Ti"}
@@ -13,7 +13,7 @@ POOL = {"name": "h100", "gpu": "h100", "nodes": 2, "gpus_per_node": 8, "cpu": "9
 
 def planned(*servers: dict[str, Any], pool: dict[str, Any] | None = None, **more: Any) -> ClusterPlan:
     written = [{"name": f"s{index}", "model": {"id": "org/model"}, "pool": "h100", **server} for index, server in enumerate(servers)]
-    return plan(
+    return preview(
         load({"target": {"local": "dev"}, "namespace": "n", "pools": [pool or POOL], "servers": written, **more}), "dev", today=TODAY
     )
 

@@ -11,6 +11,8 @@ from interlock.infra.manifests.priority import priority_objects
 from interlock.infra.manifests.quota import tenant_objects
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
+from interlock.infra.preview import preview
+from tests.support import TODAY
 
 POOLS = [
     {"name": "whole", "gpu": "h100", "nodes": 2, "gpus_per_node": 8},
@@ -90,7 +92,7 @@ def test_a_tenant_that_contradicts_the_stack_is_refused(more: dict[str, Any], sa
 
 def test_a_quota_below_what_the_servers_ask_for_is_refused_with_both_numbers() -> None:
     server = {"name": "chat", "model": {"id": "Qwen/Qwen2.5-7B-Instruct"}, "pool": "whole", "replicas": 3, "gpus": 4}
-    made = plan(config(servers=[server], tenants=[{"name": "ml", "gpus": {"whole": 8}}]), "dev")
+    made = preview(config(servers=[server], tenants=[{"name": "ml", "gpus": {"whole": 8}}]), "dev", today=TODAY)
     (finding,) = [each for each in made.findings if each.code == "SCALE-008"]
     assert "8" in finding.summary
     assert "12" in finding.summary

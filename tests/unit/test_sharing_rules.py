@@ -8,9 +8,11 @@ from interlock.infra.config import load
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
 from interlock.infra.plan.types import ClusterPlan
+from interlock.infra.preview import preview
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.findings import Finding, Severity
 from interlock.infra.rules.judge import judge
+from tests.support import TODAY
 
 SLICED = {"name": "sliced", "gpu": "l4", "nodes": 2, "gpus_per_node": 1, "share": {"kind": "time-slicing", "replicas": 2}}
 CUT = {"name": "cut", "gpu": "a100", "nodes": 1, "gpus_per_node": 8, "share": {"kind": "mig", "profile": "1g.10gb"}}
@@ -19,7 +21,8 @@ SMALL = "Qwen/Qwen2.5-0.5B-Instruct"
 
 def planned(pool: dict[str, Any], *servers: dict[str, Any], **more: Any) -> ClusterPlan:
     listed = [{"name": f"s{index}", "model": {"id": SMALL}, "pool": pool["name"]} | server for index, server in enumerate(servers)]
-    return plan(load({"target": {"local": "dev"}, "namespace": "ml", "pools": [pool], "servers": listed, **more}), "dev")
+    read = load({"target": {"local": "dev"}, "namespace": "ml", "pools": [pool], "servers": listed, **more})
+    return preview(read, "dev", today=TODAY)
 
 
 def found(made: ClusterPlan, code: str) -> list[Finding]:

@@ -6,7 +6,7 @@ import pytest
 from interlock.infra.config import load
 from interlock.infra.errors import ConfigError
 from interlock.infra.manifests.render import render
-from interlock.infra.plan.plan import plan
+from interlock.infra.preview import preview
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.judge import judge
 from interlock.infra.rules.waivers import WAIVE
@@ -39,30 +39,30 @@ def waiver(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_waiver_of_the_config_lets_the_plan_pass_and_is_shown() -> None:
-    made = plan(config([waiver(expires="2027-01-01")]), "dev", today=TODAY)
+    made = preview(config([waiver(expires="2027-01-01")]), "dev", today=TODAY)
     assert made.refused == ()
     (finding,) = [each for each in made.findings if each.code == "GPU-001"]
     assert "waived until 2027-01-01: two engines share these cards on purpose" in finding.text()
 
 
 def test_without_the_waiver_the_same_plan_is_refused() -> None:
-    assert [each.code for each in plan(config([]), "dev", today=TODAY).refused] == ["GPU-001"]
+    assert [each.code for each in preview(config([]), "dev", today=TODAY).refused] == ["GPU-001"]
 
 
 @pytest.mark.parametrize("changes", [{"code": "GPU-002"}, {"path": "servers[1].*"}, {"path": "code"}])
 def test_a_waiver_of_another_finding_covers_nothing(changes: dict[str, Any]) -> None:
-    assert [each.code for each in plan(config([waiver(**changes)]), "dev", today=TODAY).refused] == ["GPU-001"]
+    assert [each.code for each in preview(config([waiver(**changes)]), "dev", today=TODAY).refused] == ["GPU-001"]
 
 
 def test_an_expired_waiver_counts_as_absent_and_says_so() -> None:
-    made = plan(config([waiver(expires="2026-11-28")]), "dev", today=TODAY)
+    made = preview(config([waiver(expires="2026-11-28")]), "dev", today=TODAY)
     (finding,) = made.refused
     assert "a waiver for this expired on 2026-11-28" in finding.text()
     assert made.waived == {}
 
 
 def test_the_last_day_of_a_waiver_still_counts() -> None:
-    assert plan(config([waiver(expires="2026-11-29")]), "dev", today=TODAY).refused == ()
+    assert preview(config([waiver(expires="2026-11-29")]), "dev", today=TODAY).refused == ()
 
 
 @pytest.mark.parametrize("reason", [None, "", "x"])
@@ -74,7 +74,7 @@ def test_a_waiver_without_a_reason_is_a_fault_of_the_config(reason: str | None) 
 
 def test_the_rendered_objects_carry_the_waiver_to_whoever_judges_them_alone() -> None:
     given = config([waiver(expires="2027-01-01")])
-    made = plan(given, "dev", today=TODAY)
+    made = preview(given, "dev", today=TODAY)
     objects = render(given, made)
     marked = {each["kind"]: each["metadata"]["annotations"][WAIVE] for each in objects if WAIVE in each["metadata"].get("annotations", {})}
     assert marked == {"Deployment": "GPU-001: two engines share these cards on purpose; expires 2027-01-01"}
@@ -84,7 +84,7 @@ def test_the_rendered_objects_carry_the_waiver_to_whoever_judges_them_alone() ->
 
 def test_an_annotation_in_extra_waives_like_the_config() -> None:
     extra = {"annotations": {WAIVE: "GPU-001: two engines share these cards on purpose"}}
-    made = plan(config([], extra=extra), "dev", today=TODAY)
+    made = preview(config([], extra=extra), "dev", today=TODAY)
     assert made.refused == ()
     assert any(each.waiver for each in made.findings)
 
@@ -107,8 +107,8 @@ EXTRAS: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize(("extra", "code", "path"), EXTRAS.values(), ids=EXTRAS)
 def test_what_extra_adds_is_judged_by_the_same_rules(extra: dict[str, Any], code: str, path: str) -> None:
     server = {"gpus": 1, "engine": {"max_model_len": 8192}}
-    assert plan(config([], **server), "dev", today=TODAY).refused == ()
-    refused = plan(config([], **server, extra=extra), "dev", today=TODAY).refused
+    assert preview(config([], **server), "dev", today=TODAY).refused == ()
+    refused = preview(config([], **server, extra=extra), "dev", today=TODAY).refused
     assert code in [each.code for each in refused]
     assert all(each.path.startswith(path) for each in refused)
 
@@ -122,7 +122,7 @@ def test_extra_reaches_the_pod() -> None:
         "pod_patch": {"dnsPolicy": "Default"},
     }
     given = config([], gpus=4, extra=extra)
-    pod = next(each for each in render(given, plan(given, "dev", today=TODAY)) if each["kind"] == "Deployment")["spec"]["template"]
+    pod = next(each for each in render(given, preview(given, "dev", today=TODAY)) if each["kind"] == "Deployment")["spec"]["template"]
     engine = pod["spec"]["containers"][0]
     assert engine["args"][-1] == "--seed=7"
     assert {"name": "MY_SETTING", "value": "1"} in engine["env"]

@@ -48,12 +48,13 @@ ALONE = """
 import time
 
 started = time.perf_counter()
+import datetime as dt
 import sys
 from pathlib import Path
 
 import pulumi
 from interlock.cli.stackfile import read_stack
-from interlock.infra.plan.plan import plan
+from interlock.infra.preview import preview
 from interlock.stacks.program import deploy
 from interlock.stacks.settings import Settings
 
@@ -72,7 +73,8 @@ read = read_stack("prod", None, Path(sys.argv[1]))
 
 @pulumi.runtime.test
 def program():
-    deploy(Settings("prod", read.source, read.config, "kubeconfig", "prod"), plan(read.config, "prod", read.source), "uid")
+    made = preview(read.config, "prod", read.source, today=dt.date.today())
+    deploy(Settings("prod", read.source, read.config, "kubeconfig", "prod"), made, "uid")
 
 
 program()
