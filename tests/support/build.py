@@ -93,7 +93,10 @@ def changed(data: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
     *between, last = steps(path)
     place = made
     for step, following in zip(between, [*between[1:], last], strict=True):
-        place = place.setdefault(step, [] if isinstance(following, int) else {}) if isinstance(step, str) else place[step]
+        empty: Any = [] if isinstance(following, int) else {}
+        if isinstance(step, int) and step == len(place):
+            place.append(empty)
+        place = place.setdefault(step, empty) if isinstance(step, str) else place[step]
     if isinstance(last, int) and last == len(place):
         place.append(value)
     elif value is None and isinstance(last, str):
