@@ -1,16 +1,29 @@
-# The daily commands. `make up` and `make test` need Python 3.11, uv, Go (for what is not on PATH), openssl and make.
+# The daily commands. They need Python 3.11, make and git, Go for the tools that are not on PATH, and openssl; uv is fetched.
 SHELL := /bin/bash
 STACK ?=
 NODE ?=
-RUN := uv run --no-sync python -m
+PYTHON ?= python3
+# uv makes the Python environment. Without one on PATH, make puts this version into a folder of the project's own.
+UV_VERSION := 0.13.9
+OWN_UV := $(CURDIR)/.local/uv-$(UV_VERSION)
+UV := $(or $(shell command -v uv),$(OWN_UV)/bin/uv)
+# Some tools call uv by its name.
+export PATH := $(patsubst %/,%,$(dir $(UV))):$(PATH)
+RUN := $(UV) run --no-sync python -m
+# Says what it fetches only when there is no environment yet.
+SYNC := $(UV) sync $(if $(wildcard .venv),--quiet) --locked --inexact
+UP := $(RUN) tools.up $(if $(STACK),--stack $(STACK)) $(if $(NODE),--real-node)
 
 .PHONY: golden help up down doctor test fast lint fmt bench diff accuracy oracle sync
 
 help: ## Show these commands
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
-up: sync ## Deploy a stack (STACK=dev) on a local control plane, from nothing; NODE=1 runs the real engine on a real node
-	@$(RUN) tools.up $(if $(STACK),--stack $(STACK)) $(if $(NODE),--real-node)
+up: $(UV) ## Deploy a stack (STACK=dev) on a local control plane, from nothing; NODE=1 runs the real engine on a real node
+	@$(SYNC) --no-default-groups
+	@$(UP) --plan
+	@$(SYNC)
+	@$(UP) --planned
 
 down: sync ## Stop the local control plane and remove all of it, also after a crash
 	@$(RUN) tools.up --down
@@ -28,7 +41,7 @@ lint: sync ## ruff, mypy, import contracts
 	@$(RUN) tools.check --lint
 
 fmt: sync ## Format and sort imports
-	@uv run --no-sync ruff check --fix --quiet . ; uv run --no-sync ruff format .
+	@$(UV) run --no-sync ruff check --fix --quiet . ; $(UV) run --no-sync ruff format .
 
 bench: sync ## Measure: plan, preview at 10 and 100 servers, control plane start, warm `make up`
 	@$(RUN) tools.bench
@@ -45,6 +58,9 @@ oracle: sync ## Ask vLLM's own planning code again (no GPU; 9 GB and some minute
 diff: sync ## Show how the rendered stacks differ from the last commit
 	@$(RUN) tools.golden --diff
 
-sync:
-	@command -v uv >/dev/null || { echo "error: no uv on PATH; \`pip install uv\` installs it" >&2; exit 2; }
-	@uv sync --quiet --locked --inexact
+sync: $(UV)
+	@$(SYNC)
+
+# Never made for a uv on PATH, which is there.
+$(OWN_UV)/bin/uv:
+	$(PYTHON) -m venv $(OWN_UV) && $(OWN_UV)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)

@@ -6,6 +6,7 @@ usage: python -m tools.doctor [SET ...]
 import argparse
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,9 @@ from tools.cluster import lifecycle, network
 from tools.cluster.state import everything, load
 from tools.common import home, run_main, say
 from tools.families import read_table, select
+
+GO = "1.26"
+NOT_FOUND = "not found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,8 @@ def requirements(builds: bool) -> list[Line]:
     return [
         Line("Linux", platform.system(), "", platform.system() != "Linux"),
         Line("Python 3.11+", platform.python_version(), "", sys.version_info < (3, 11)),
-        _program("uv", "makes the Python environment", "pip install uv"),
-        _program("go", "builds what is not on PATH", "https://go.dev/dl, 1.26 or newer", needed=builds),
+        _program("uv", "makes the Python environment", "every `make` command fetches it into .local", needed=False),
+        go(builds),
         _program("openssl", "makes the cluster's certificates", "the package openssl"),
         _program("kubectl", "talks to the cluster", "uv sync"),
         Line(
@@ -48,9 +52,21 @@ def requirements(builds: bool) -> list[Line]:
     ]
 
 
+def go(needed: bool) -> Line:
+    """The row of Go, whose version must be new enough when something has to be built."""
+    row = _program("go", "builds what is not on PATH", f"https://go.dev/dl, {GO} or newer", needed=needed)
+    if row.found == NOT_FOUND:
+        return row
+    printed = subprocess.run(["go", "version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"go(\d+)\.(\d+)", printed)
+    if found and (int(found[1]), int(found[2])) >= tuple(map(int, GO.split("."))):
+        return row
+    return Line("go", printed.strip() or row.found, f"it is older than {GO}: https://go.dev/dl", missing=needed)
+
+
 def _program(name: str, purpose: str, source: str, needed: bool = True) -> Line:
     at = shutil.which(name)
-    return Line(name, at or "not found", purpose if at else f"{purpose}: {source}", missing=needed and at is None)
+    return Line(name, at or NOT_FOUND, purpose if at else f"{purpose}: {source}", missing=needed and at is None)
 
 
 def toolchain(decisions: list[Decision]) -> list[Line]:

@@ -43,7 +43,7 @@ def run(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str
 
 
 def changed_files() -> str:
-    watched = ["--", "Pulumi.yaml", "Pulumi.dev.yaml", "uv.lock", "tools/toolchain"]
+    watched = ["--", "Pulumi.yaml", "Pulumi.dev.yaml", "Pulumi.prod.yaml", "uv.lock", "tools/toolchain"]
     return subprocess.run(["git", "status", "--porcelain", *watched], cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
 
@@ -82,10 +82,32 @@ def test_a_stack_that_contradicts_itself_ends_in_its_finding_and_converges_once_
     refused = run(folder=checkout)
     assert refused.returncode == 1
     assert "Traceback" not in refused.stdout + refused.stderr
-    assert "`pulumi up --stack dev` was refused or failed" in refused.stderr
+    assert refused.stderr.strip().splitlines()[-1].startswith("error: stack dev is refused, for the findings above")
+    assert "GPU-00" in refused.stdout
+    assert not Cluster("dev").folder.exists()
     stack.write_text(good)
     mended = run(folder=checkout)
     assert mended.returncode == 0, mended.stdout + mended.stderr
+
+
+def test_the_prod_stack_is_rehearsed_with_stand_ins_that_are_said_and_its_file_stays_as_it_is(own_home: Path) -> None:
+    before = changed_files()
+    first = run("--stack", "prod")
+    assert first.returncode == 0, first.stdout + first.stderr
+    for expected in (
+        "stand-in: context prod -> local control plane dev",
+        "stand-in: Secret inference/models-tls",
+        "stand-in: Gateway gateways/inference",
+        "stand-in: CRDs of keda",
+        "7 simulated nodes are ready",
+        "deployment.apps/large",
+    ):
+        assert expected in first.stdout
+    second = run("--stack", "prod")
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert not {"created", "updated", "deleted", "replaced"} & set(second.stdout.split())
+    assert "stand-in: Secret inference/models-tls" in second.stdout
+    assert changed_files() == before
 
 
 def test_a_stack_that_does_not_exist_is_refused_in_one_message(own_home: Path) -> None:

@@ -16,6 +16,13 @@ from tools.common import ToolError
 TABLE = plane.OBJECTS / "extensions.json"
 SIMULATOR = "kwok-extensions"
 PORT = 10248
+CONTROLLER = "interlock.dev/simulated"
+"""What plays the controllers of classes: of storage, of an Ingress, of gateways."""
+
+
+def groups() -> frozenset[str]:
+    """The API groups of the table's definitions."""
+    return frozenset(name.partition("_")[0] for row in json.loads(TABLE.read_text()) for name in row["files"])
 
 
 def install(cluster: Cluster, bin_folder: Path) -> list[str]:
