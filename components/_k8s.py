@@ -1,31 +1,17 @@
-"""The only place where a plain manifest becomes a Pulumi resource."""
+"""The only place where a plain manifest becomes a Pulumi resource.
 
-import importlib
-import re
+A manifest is registered under its type token as it is. The SDK's typed classes would send the same, but importing their modules
+takes longer than the rest of a program with ten servers, and each input would be translated to Python's words and back.
+"""
+
 from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 import pulumi
-from pulumi_kubernetes.apiextensions import CustomResource
 
 from interlock.infra.config.stores import Keep
-
-# (group without its domain, version) of the SDK's typed modules; everything else is a custom resource.
-_TYPED_GROUPS = {
-    "": "core",
-    "apps": "apps",
-    "autoscaling": "autoscaling",
-    "batch": "batch",
-    "networking.k8s.io": "networking",
-    "node.k8s.io": "node",
-    "policy": "policy",
-    "rbac.authorization.k8s.io": "rbac",
-    "resource.k8s.io": "resource",
-    "scheduling.k8s.io": "scheduling",
-    "storage.k8s.io": "storage",
-}
-# The oldest supported SDK lacks these versions of a typed group.
-_UNTYPED = frozenset({"resource.k8s.io/v1"})
 
 # The provider waits for kinds that it knows; for others, and where its waiting is wrong, it does what these annotations say.
 # A claim may bind only when its first pod is scheduled, and that pod's Deployment comes after the claim.
@@ -42,15 +28,7 @@ def apply(name: str, manifest: Mapping[str, Any], opts: pulumi.ResourceOptions) 
 
     A Node is patched: its other fields belong to whoever made it.
     """
-    group, _, version = manifest["apiVersion"].rpartition("/")
-    body = _awaited(manifest)
-    module = _TYPED_GROUPS.get(group)
-    if module is None or manifest["apiVersion"] in _UNTYPED:
-        return CustomResource(name, api_version=manifest["apiVersion"], kind=manifest["kind"], opts=opts, **body)
-    kind = "NodePatch" if manifest["kind"] == "Node" else manifest["kind"]
-    typed = getattr(importlib.import_module(f"pulumi_kubernetes.{module}.{version}"), kind)
-    made: pulumi.Resource = typed(name, opts=opts, **{_snake(key): value for key, value in body.items()})
-    return made
+    return pulumi.CustomResource(_token(manifest), name, _awaited(manifest), pulumi.ResourceOptions.merge(_of_the_sdk(), opts))
 
 
 def kept(keep: Keep) -> bool:
@@ -63,15 +41,23 @@ def protected(keep: Keep) -> bool:
     return keep is Keep.PROTECT
 
 
+def _token(manifest: Mapping[str, Any]) -> str:
+    """The resource's type: ``kubernetes:apps/v1:Deployment``; the group without a name is called core."""
+    api = manifest["apiVersion"]
+    kind = "NodePatch" if manifest["kind"] == "Node" else manifest["kind"]
+    return f"kubernetes:{api if '/' in api else f'core/{api}'}:{kind}"
+
+
+@cache
+def _of_the_sdk() -> pulumi.ResourceOptions:
+    """What the SDK's classes set: a program that names no provider gets the one of the SDK's version."""
+    return pulumi.ResourceOptions(version=version("pulumi-kubernetes"))
+
+
 def _awaited(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    body = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
     how = _AWAIT.get(manifest["kind"])
     if how is None:
-        return body
+        return dict(manifest)
     metadata = manifest["metadata"]
     annotations = how | metadata.get("annotations", {})
-    return body | {"metadata": {**metadata, "annotations": annotations}}
-
-
-def _snake(key: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", key).lower()
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
