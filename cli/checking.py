@@ -82,10 +82,10 @@ def _problem(row: Mapping[str, Any], file: Path) -> Problem:
 
 def check_reading(reading: Reading, config: CheckConfig, waivers: Sequence[Waiver] = (), today: dt.date | None = None) -> Result:
     """Judges everything that was read."""
-    accepted = (*config.waivers, *waivers)
+    accepted, day = (*config.waivers, *waivers), today or dt.date.today()
     judged = Judged()
     for files in file_sets(reading.documents, list(reading.files)):
-        judged = judged.joined(_set(reading, files, config, accepted, today))
+        judged = judged.joined(_set(reading, files, config, accepted, day))
     bundle, found, broken = judged.bundle, judged.findings, judged.broken
     left = _not_judged(reading, bundle, {finding.subject.file for finding in found}, broken)
     ordered = sorted((*found, *left), key=lambda finding: (finding.subject.file, finding.subject.document))
@@ -104,12 +104,12 @@ def _judged(
     problems: Sequence[DocumentProblem],
     config: CheckConfig,
     waivers: Sequence[Waiver],
-    today: dt.date | None,
+    today: dt.date,
 ) -> tuple[Bundle, tuple[Finding, ...]]:
     bundle = recognise(documents, parse=load_text)
     bundle = replace(bundle, problems=(*bundle.problems, *problems))
     bundle = _hinted(bundle, config.pool) if config.pool else bundle
-    return bundle, judge(bundle, config.settings, waivers, today)
+    return bundle, judge(bundle, config.settings, waivers, today=today)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Judged:
         return Judged(replace(self.bundle, **facts), (*self.findings, *other.findings), {**self.broken, **other.broken})
 
 
-def _set(reading: Reading, files: Sequence[str], config: CheckConfig, waivers: Sequence[Waiver], today: dt.date | None) -> Judged:
+def _set(reading: Reading, files: Sequence[str], config: CheckConfig, waivers: Sequence[Waiver], today: dt.date) -> Judged:
     """One set judged together; a mistake of ours in one rule or reader must not cost the findings of its other files."""
     names = set(files)
     documents = [document for document in reading.documents if document.file in names]

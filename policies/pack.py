@@ -103,7 +103,7 @@ class Judge:
 
     def _findings(self, documents: Sequence[Document], *, closed: bool) -> tuple[Finding, ...]:
         bundle = recognise(documents, closed=closed, parse=_parse)
-        return judge(bundle, self._settings.thresholds, self._settings.waivers, self._today())
+        return judge(bundle, self._settings.thresholds, self._settings.waivers, today=self._today())
 
     def _at(self, level: Level, findings: Iterable[Finding]) -> Iterable[Finding]:
         return (finding for finding in findings if self._settings.level(finding) is level)

@@ -17,6 +17,7 @@ from interlock.infra.facts.bundle import (
 )
 from interlock.infra.facts.fact import Fact, State, absent, known, unknown
 from interlock.infra.facts.observe import DocumentProblem, Query, Scrape, SharingConfig
+from interlock.infra.facts.origin import Origin, Place
 from interlock.infra.facts.ray import RayFacts, ServeDeployment
 from interlock.infra.facts.workload import (
     FACTS_VERSION,
@@ -25,7 +26,6 @@ from interlock.infra.facts.workload import (
     Engine,
     Flag,
     Mount,
-    Origin,
     Pod,
     Probe,
     Role,
@@ -51,6 +51,7 @@ __all__ = [
     "Namespace",
     "NotJudged",
     "Origin",
+    "Place",
     "Pod",
     "Pool",
     "Probe",

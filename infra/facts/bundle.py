@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from interlock.infra.facts.fact import Fact
 from interlock.infra.facts.observe import DocumentProblem, Query, Scrape, SharingConfig
-from interlock.infra.facts.workload import Origin, Workload
+from interlock.infra.facts.origin import Origin
+from interlock.infra.facts.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from interlock.infra.facts.fact import Fact
-from interlock.infra.facts.workload import Origin
+from interlock.infra.facts.origin import Origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,31 +6,10 @@ from enum import StrEnum
 from typing import Any
 
 from interlock.infra.facts.fact import Fact, absent, unknown
+from interlock.infra.facts.origin import Origin, Place
 from interlock.infra.facts.ray import RayFacts
 
 FACTS_VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a workload was read from."""
-
-    kind: str = ""
-    """Kubernetes kind (``Deployment``, ``LeaderWorkerSet``, ``RayService``) or ``Server`` for our own config."""
-    name: str = ""
-    namespace: str = ""
-    file: str = ""
-    document: int = 0
-    """Index in the file, from 0."""
-    path: str = ""
-    """Path of the object inside the document; empty for the whole document."""
-    form: str = ""
-    """The recognition form: ``plan``, ``container``, ``shell``, ``ray-serve``, ``lws``, ``kserve``, ``chart-values``, ..."""
-    ours: bool = False
-    """Read from our own plan, where some rules are stricter."""
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    """Annotations of the object (waivers stand here)."""
-    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +48,7 @@ class Engine:
     model: Fact[str] = Fact()
     """Model id or path as given."""
     entrypoint: str = ""
-    """``serve``, ``module`` (``python -m``), ``image`` (the image's own), ``shell``, ``operator``."""
+    """``serve``, ``module`` (``python -m``), ``image`` (the image's own), ``shell``, ``operator``, ``ray-serve`` (keyword arguments)."""
     tensor_parallel: Fact[int] = Fact()
     pipeline_parallel: Fact[int] = Fact()
     data_parallel: Fact[int] = Fact()
@@ -103,6 +82,11 @@ class Engine:
     """Vocabulary of the model, where stated."""
     draft_vocabulary: Fact[int] = Fact()
     """Vocabulary of the speculative draft model, where stated."""
+
+    @property
+    def parsed(self) -> bool:
+        """Whether vLLM's own parser reads the flags; Ray Serve hands keywords to the engine instead."""
+        return self.entrypoint != "ray-serve"
 
     def flag(self, name: str) -> Fact[str]:
         """The value of the last ``--name``; absent when it is not given, unknown when the command line cannot be read whole."""
@@ -268,6 +252,6 @@ class Workload:
     """The object itself says that something scales it (KubeAI minReplicas, Knative, chart values)."""
     operator_adds: frozenset[str] = frozenset()
     """What an operator adds by itself: ``probes``, ``shm``, ``gpus``, ``service-links-off``, ``ports``."""
-    paths: Mapping[str, str] = field(default_factory=dict)
-    """Where to point when a fact is absent: field name to the path it would stand at."""
+    paths: Mapping[Place, str] = field(default_factory=dict)
+    """Where to point when a fact is absent."""
     facts_version: int = FACTS_VERSION

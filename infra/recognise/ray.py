@@ -9,6 +9,7 @@ from interlock.infra.facts import (
     Fact,
     NotJudged,
     Origin,
+    Place,
     RayFacts,
     Workload,
     absent,
@@ -79,7 +80,11 @@ def _workload(source: Origin, found: serve.Found, pods: tuple[PodRead, ...], fac
         gpu=next((product_fact(gpu) for gpu in (*(pod.gpu for pod in pods), found.accelerator) if not gpu.absent), absent()),
         ray=facts,
         operator_adds=_ADDS,
-        paths={"tensor_parallel": engine.tensor_parallel.path, "gpus": pods[-1].pod.path if pods else "", "args": "spec.serveConfigV2"},
+        paths={
+            Place.TENSOR_PARALLEL: engine.tensor_parallel.path,
+            Place.GPUS: pods[-1].pod.path if pods else "",
+            Place.ARGS: "spec.serveConfigV2",
+        },
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from interlock.infra.facts import Engine, Fact, NotJudged, Origin, Pod, Rollout, Workload, absent, known
+from interlock.infra.facts import Engine, Fact, NotJudged, Origin, Place, Pod, Rollout, Workload, absent, known
 from interlock.infra.recognise.accelerators import product_fact, vendor_of
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
@@ -136,22 +136,31 @@ def _rollout(root: Node) -> Rollout:
     )
 
 
-def _paths(root: Node, pods: tuple[Pod, ...], name: str) -> dict[str, str]:
+def _paths(root: Node, pods: tuple[Pod, ...], name: str) -> dict[Place, str]:
     """Where absent facts would stand."""
     container = next((item for pod in pods for item in pod.containers if item.name == name), None)
     base = container.path if container else (pods[0].path if pods else root.path)
     pod = pods[0].path if pods else root.path
+    strategy = "updateStrategy" if root["kind"].string() in ("StatefulSet", "DaemonSet") else "strategy"
+    inside = {
+        Place.ARGS: ".args",
+        Place.MODEL: ".args",
+        Place.TENSOR_PARALLEL: ".args",
+        Place.CONTAINER: "",
+        Place.PROBES: "",
+        Place.ENV: ".env",
+        Place.GPUS: ".resources.limits",
+        Place.RESOURCES: ".resources.requests",
+        Place.IMAGE: ".image",
+        Place.SECURITY: ".securityContext",
+    }
     return {
-        "container": base,
-        "gpus": f"{base}.resources.limits",
-        "probes": base,
-        "tensor_parallel": f"{base}.args",
-        "args": f"{base}.args",
-        "image": f"{base}.image",
-        "shm": f"{pod}.volumes",
-        "volumes": f"{pod}.volumes",
-        "service_links": pod,
-        "grace_period": pod,
-        "replicas": "spec.replicas",
-        "rollout": "spec.strategy",
+        **{place: base + end for place, end in inside.items()},
+        Place.VOLUMES: f"{pod}.volumes",
+        Place.SERVICE_LINKS: f"{pod}.enableServiceLinks",
+        Place.GRACE_PERIOD: f"{pod}.terminationGracePeriodSeconds",
+        Place.RUNTIME_CLASS: f"{pod}.runtimeClassName",
+        Place.PROGRESS_DEADLINE: "spec.progressDeadlineSeconds",
+        Place.REPLICAS: "spec.replicas",
+        Place.STRATEGY: f"spec.{strategy}",
     }

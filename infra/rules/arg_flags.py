@@ -56,7 +56,7 @@ def unknown_flags(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
         if newest is None or (version and status.standing is Standing.UNSURE):
             continue
         never = newest.standing is Standing.UNKNOWN or (newest.standing is Standing.RENAMED and not newest.since)
-        certain = official(workload) and workload.origin.form != "ray-serve" and (version is not None or never)
+        certain = official(workload) and workload.engine.parsed and (version is not None or never)
         instead = newest.to or (_like(option, vllm_names("flags").spans) if never else "")
         remedy = f"write {instead}" if instead else f"take {option} away"
         note = f" ({newest.note})" if newest.note else ""

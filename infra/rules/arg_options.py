@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Fact, Workload
+from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import facts_of
 from interlock.infra.rules.reading.units import older, size_of, switched_on, where
@@ -30,7 +30,7 @@ def a_model(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
     elsewhere = not engine.flag("config").absent or any("MODEL" in name for name in engine.env)
     if engine.model.absent and engine.complete and engine.entrypoint in _PLAIN and not elsewhere and workload.pods:
         text = "no model is named, so the engine serves its built-in example model (or stops)"
-        yield Hit(where(workload, "args"), text, 'name it: ["vllm", "serve", "<model>"] or --model <model>')
+        yield Hit(where(workload, Place.ARGS), text, 'name it: ["vllm", "serve", "<model>"] or --model <model>')
 
 
 @rule(
@@ -46,7 +46,7 @@ def a_model(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
 def entrypoint(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     if workload.engine.entrypoint == "module":
         text = "python -m vllm.entrypoints... is deprecated"
-        yield Hit(where(workload, "args"), text, "start vllm serve <model>", "python -m vllm.entrypoints")
+        yield Hit(where(workload, Place.ARGS), text, "start vllm serve <model>", "python -m vllm.entrypoints")
 
 
 @rule(
@@ -62,7 +62,7 @@ def tool_parser(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
     flag = workload.engine.flag("enable-auto-tool-choice")
     if switched_on(flag) and workload.engine.flag("tool-call-parser").absent:
         text = "--enable-auto-tool-choice without --tool-call-parser: vLLM refuses to start"
-        yield Hit(where(workload, "args", flag), text, "add --tool-call-parser (hermes for Qwen, llama3_json for Llama 3)")
+        yield Hit(where(workload, Place.ARGS, flag), text, "add --tool-call-parser (hermes for Qwen, llama3_json for Llama 3)")
 
 
 @rule(
@@ -81,12 +81,12 @@ def lora_rank(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
     rank = workload.engine.lora_rank
     if rank.known and most.known and rank.get() > most.get():
         text = f"an adapter has rank {rank.get()}, but max-lora-rank is {most.get()}"
-        yield Hit(where(workload, "args", flag), text, f"set --max-lora-rank {rank.get()}", str(most.get()))
+        yield Hit(where(workload, Place.ARGS, flag), text, f"set --max-lora-rank {rank.get()}", str(most.get()))
     allowed = [int(text) for text in str(settings["allowed"]).split()]
     if flag.known and most.known and most.get() not in allowed:
         higher = [size for size in allowed if size > most.get()]
         text = f"--max-lora-rank {most.get()} is none of the sizes that vLLM takes ({', '.join(map(str, allowed))})"
-        yield Hit(where(workload, "args", flag), text, f"set {higher[0] if higher else allowed[-1]}", str(most.get()))
+        yield Hit(where(workload, Place.ARGS, flag), text, f"set {higher[0] if higher else allowed[-1]}", str(most.get()))
 
 
 @rule(
@@ -111,7 +111,7 @@ def hot_loading(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
     servers = count.get() if count.known else ranks.value if count.absent and ranks.known else 1
     if servers and servers > 1 and not older(workload, "0.10.0"):
         text = f"{servers} API server processes: an adapter is loaded into one of them only, and vLLM refuses it"
-        yield Hit(where(workload, "args", count), text, "set --api-server-count 1, or load adapters with --lora-modules", str(servers))
+        yield Hit(where(workload, Place.ARGS, count), text, "set --api-server-count 1, or load adapters with --lora-modules", str(servers))
 
 
 @rule(
@@ -129,13 +129,15 @@ def draft(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     target = workload.engine.vocabulary.value or (found.vocab_size if found else 0)
     if target and own.known and own.get() != target:
         text = f"the draft model's vocabulary has {own.get()} tokens, the target's {target}"
-        yield Hit(own.path or where(workload, "args", flag), text, "choose a draft of the same family and vocabulary size", str(own.get()))
+        yield Hit(
+            own.path or where(workload, Place.ARGS, flag), text, "choose a draft of the same family and vocabulary size", str(own.get())
+        )
     if flag.known and flag.get().lstrip().startswith("{"):
         try:
             json.loads(flag.get())
         except ValueError as error:
             text = f"--speculative-config is no valid JSON ({str(error)[:80]})"
-            yield Hit(where(workload, "args", flag), text, "repair the JSON (double quotes, no trailing comma)")
+            yield Hit(where(workload, Place.ARGS, flag), text, "repair the JSON (double quotes, no trailing comma)")
 
 
 @rule(
@@ -151,7 +153,7 @@ def batch(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     engine = workload.engine
     flag = engine.flag("max-num-batched-tokens")
     tokens, seqs, longest = (engine.flag(name).map(int) for name in ("max-num-batched-tokens", "max-num-seqs", "max-model-len"))
-    path = where(workload, "args", flag)
+    path = where(workload, Place.ARGS, flag)
     if tokens.known and seqs.known and tokens.get() < seqs.get():
         text = f"--max-num-batched-tokens {tokens.get()} is below --max-num-seqs {seqs.get()}: vLLM refuses to start"
         yield Hit(path, text, f"set --max-num-batched-tokens to at least {seqs.get()}", str(tokens.get()))
@@ -173,7 +175,7 @@ def experts(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
     flag, found = workload.engine.flag("enable-expert-parallel"), facts_of(workload)
     if switched_on(flag) and found and found.complete and not found.experts:
         text = f"--enable-expert-parallel for {found.name or 'this model'}, which has no experts: vLLM refuses to start"
-        yield Hit(where(workload, "args", flag), text, "take --enable-expert-parallel away")
+        yield Hit(where(workload, Place.ARGS, flag), text, "take --enable-expert-parallel away")
 
 
 _ADVICE = (
@@ -197,7 +199,7 @@ def advice(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
     for name, value, text, remedy in _ADVICE:
         flag = workload.engine.flag(name)
         if flag.known and (value is None or flag.value == value) and flag.value not in ("0", "false"):
-            yield Hit(where(workload, "args", flag), f"--{name} {text}", remedy, str(flag.value))
+            yield Hit(where(workload, Place.ARGS, flag), f"--{name} {text}", remedy, str(flag.value))
 
 
 _NEEDS = (
@@ -225,4 +227,4 @@ def dead(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit
         flag = workload.engine.flag(name)
         if flag.known and workload.engine.flag(needed).absent:
             text = f"--{name} has no effect without --{needed}"
-            yield Hit(where(workload, "args", flag), text, f"add --{needed}, or take --{name} away", str(flag.value)[:80])
+            yield Hit(where(workload, Place.ARGS, flag), text, f"add --{needed}, or take --{name} away", str(flag.value)[:80])

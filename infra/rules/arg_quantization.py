@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Workload
+from interlock.infra.facts import Bundle, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import facts_of
 from interlock.infra.rules.reading.quantization import stored
@@ -37,7 +37,7 @@ def agree(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     if not flag.known:
         return
     asked = flag.get().lower()
-    path = where(workload, "args", flag)
+    path = where(workload, Place.ARGS, flag)
     if own in _FAMILIES and asked not in _FAMILIES[own] and _family(asked) is not None:
         text = f"the checkpoint is stored as {own}, but --quantization says {asked}"
         yield Hit(path, text, "take --quantization away: vLLM reads the format from the checkpoint", asked)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import partial
 
-from interlock.infra.facts import Bundle, Fact, Workload, known
+from interlock.infra.facts import Bundle, Fact, Place, Workload, known
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import facts_of
 from interlock.infra.rules.reading.units import (
@@ -58,6 +58,7 @@ def _product(sizes: list[tuple[str, Fact[int]]]) -> tuple[int, str]:
     remedy="Make the GPU request and the parallel sizes the same number.",
     fault="tp-mismatch",
     links=("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",),
+    ours=Severity.ERROR,
 )
 def gpus_of_a_replica(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     units = replica_units(workload)
@@ -67,7 +68,7 @@ def gpus_of_a_replica(workload: Workload, bundle: Bundle, settings: Settings) ->
         return
     sizes = _sizes(workload)
     open_sizes = [name for name, size in sizes if not size.known]
-    path = where(workload, "gpus", units)
+    path = where(workload, Place.GPUS, units)
     if not units.known or open_sizes:
         open_facts = [size.why for _, size in sizes if size.unknown] + ([units.why] if not units.known else [])
         stated_unknown = not units.known or any(workload.engine.flag(flag).unknown for flag in _SIZE_FLAGS)
@@ -86,7 +87,7 @@ _SIZE_FLAGS = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-
 
 def _compare(workload: Workload, bundle: Bundle, sizes: list[tuple[str, Fact[int]]], units: Fact[int]) -> Iterable[Hit]:
     world, product = _product(sizes)
-    asked, path = units.get(), where(workload, "gpus", units)
+    asked, path = units.get(), where(workload, Place.GPUS, units)
     if world == asked or world < 1 or asked < 1:
         return
     shares = shared_cards(workload, bundle)
@@ -106,9 +107,9 @@ def _compare(workload: Workload, bundle: Bundle, sizes: list[tuple[str, Fact[int
         yield Hit(path, sums, remedy, str(asked), fault="tp-mismatch")
     elif not _on_ray(workload):
         remedy = f"ask for {world}, or raise the tensor parallel size to {asked}"
-        level = Severity.ERROR if workload.origin.ours else Severity.WARNING
         text = f"{sums}: {asked - world} stay idle"
-        yield Hit(path, text, remedy, str(asked), severity=level, fault="gpu-wasted", detail="Idle GPUs are paid for and denied to others.")
+        detail = "Idle GPUs are paid for and denied to others."
+        yield Hit(path, text, remedy, str(asked), severity=Severity.WARNING, fault="gpu-wasted", detail=detail)
 
 
 def _on_ray(workload: Workload) -> bool:
@@ -197,7 +198,7 @@ def heads_divide(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
     ways = [n for n in range(1, min(tp, heads) + 1) if _splits(heads, kv, n)]
     remedy = f"use TP {ways[-1]}" if ways else "use TP 1"
     remedy += f" (possible up to {tp}: {', '.join(map(str, ways))}); the rest of the GPUs can carry pipeline parallel or replicas"
-    path = where(workload, "tensor_parallel", size)
+    path = where(workload, Place.TENSOR_PARALLEL, size)
     if heads % tp:
         text = f"{heads} attention heads / TP {tp} = {heads / tp:.2f}: not whole, so vLLM refuses to start"
         yield Hit(path, text, remedy, str(tp))
@@ -236,7 +237,7 @@ def widths_align(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
     note = "" if problem else " (refused before 0.33; the version is not stated)"
     level = Severity.ERROR if problem else Severity.WARNING
     remedy = f"use TP {ways[-1]} (possible up to {size.get()}: {', '.join(map(str, ways))})"
-    yield Hit(where(workload, "tensor_parallel", size), f"{told}{note}", remedy, str(size.get()), severity=level)
+    yield Hit(where(workload, Place.TENSOR_PARALLEL, size), f"{told}{note}", remedy, str(size.get()), severity=level)
 
 
 def _splits(heads: int, kv_heads: Fact[int], tp: int) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Container, Fact, Workload
+from interlock.infra.facts import Bundle, Container, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import accelerators, counted, engine_containers, older, where
 from interlock.infra.rules.rule import Hit, Settings, rule
@@ -83,7 +83,7 @@ def an_accelerator(workload: Workload, bundle: Bundle, settings: Settings) -> It
         else:
             text = "a CUDA engine asks for no GPU (no accelerator in its limits), so it starts on any node and finds none"
         remedy = "add resources.limits nvidia.com/gpu (a LimitRange that adds it cannot be seen here)"
-        yield Hit(f"{container.path}.resources" if container.path else where(workload, "gpus"), text, remedy)
+        yield Hit(f"{container.path}.resources" if container.path else where(workload, Place.GPUS), text, remedy)
 
 
 def text_all(container: Container, name: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from interlock.infra.catalog.tables import table
-from interlock.infra.facts import Bundle, Fact, Workload
+from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import capability, card, facts_of
 from interlock.infra.rules.reading.quantization import method_of
@@ -38,7 +38,7 @@ def formats(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
         return
     version = version_of(workload.engine.version)
     least, strictest, native = least_capability(method, version)
-    path = where(workload, "args", workload.engine.flag("quantization"))
+    path = where(workload, Place.ARGS, workload.engine.flag("quantization"))
     if least is not None and have < least:
         text = f"{method} needs compute capability {least:g}, the card has {have:g}"
         yield Hit(path, text, "use another quantization (or none), or a newer card", method)
@@ -63,7 +63,7 @@ def dtype(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     have, flag = capability(workload, bundle), workload.engine.flag("dtype")
     if have is None or have >= 8.0 or flag.unknown or workload.vendor.value not in (None, "nvidia"):
         return
-    path, asked = where(workload, "args", flag), str(flag.value or "auto")
+    path, asked = where(workload, Place.ARGS, flag), str(flag.value or "auto")
     if asked in ("bfloat16", "bf16"):
         text = f"bfloat16 needs compute capability 8.0, the card has {have:g}"
         yield Hit(path, text, "set --dtype half", asked)
@@ -96,7 +96,7 @@ def binaries(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
     have, version, since = capability(workload, bundle), version_of(workload.engine.version), version_of(str(settings["since"]))
     if have is not None and have < 7.5 and version and since and version >= since and workload.vendor.value in (None, "nvidia"):
         text = f"vLLM {workload.engine.version.value} has no kernels for compute capability {have:g} (they begin at 7.5)"
-        yield Hit(where(workload, "image"), text, "pin an older version, or use a T4 or newer", f"{have:g}")
+        yield Hit(where(workload, Place.IMAGE), text, "pin an older version, or use a T4 or newer", f"{have:g}")
 
 
 @rule(
@@ -123,7 +123,7 @@ def links(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         level = Severity.WARNING if wide or told else Severity.INFO
         off = switched(workload, "NCCL_P2P_DISABLE")
         if not (told and off):
-            yield Hit(where(workload, "tensor_parallel", tp), text, remedy, str(tp.get()), severity=level)
+            yield Hit(where(workload, Place.TENSOR_PARALLEL, tp), text, remedy, str(tp.get()), severity=level)
 
 
 def switched(workload: Workload, name: str) -> bool:
@@ -135,12 +135,13 @@ def switched(workload: Workload, name: str) -> bool:
 
 @rule(
     "GPU-017",
-    Severity.ERROR,
+    Severity.INFO,
     demand="Tensor parallel stays inside a node.",
     reason="All-reduces of every layer cross the network; pipeline parallel crosses it once per stage.",
     source="vLLM documentation, 'Parallelism and scaling'",
     remedy="Use TP within the node and PP over the nodes.",
     links=_PARALLEL,
+    ours=Severity.ERROR,
 )
 def one_node(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     tp, pool = workload.engine.tensor_parallel, bundle.pool(workload)
@@ -152,13 +153,11 @@ def one_node(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
     inside = max(each, per_node)
     if several and inside and tp.get() > inside:
         text = f"TP {tp.get()} is larger than the {inside} GPUs of a node: every layer's all-reduce crosses the network"
-        level = Severity.ERROR if workload.origin.ours else Severity.INFO
         yield Hit(
-            where(workload, "tensor_parallel", tp),
+            where(workload, Place.TENSOR_PARALLEL, tp),
             text,
             f"use TP {inside} and pipeline parallel over the nodes",
             str(tp.get()),
-            severity=level,
         )
 
 
@@ -176,4 +175,4 @@ def runtime(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
     for pod, container in engine_containers(workload):
         if default.known and default.get() != "nvidia" and not pod.runtime_class.known and counted(container):
             text = f"the nodes' default runtime is {default.get()}, and the pod names no runtime class: no driver library appears in it"
-            yield Hit(where(workload, "runtime_class"), text, "set runtimeClassName: nvidia", default.get())
+            yield Hit(where(workload, Place.RUNTIME_CLASS), text, "set runtimeClassName: nvidia", default.get())

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Fact, Workload
+from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import engine_containers, pod_count, pod_units, size_of, where
 from interlock.infra.rules.rule import Hit, Settings, rule
@@ -46,7 +46,7 @@ def between_pods(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
         yield Hit(chosen.path, text, "name the pod's interface (eth0)", "lo")
     elif spans and workload.ray is None and not _fabric(workload) and not any(not _set(workload, name).absent for name in _NAMES):
         text = "ranks in several pods talk over plain sockets, and no interface is named"
-        yield Hit(where(workload, "env"), text, "set NCCL_SOCKET_IFNAME to the pod's interface and open all ports between the pods")
+        yield Hit(where(workload, Place.ENV), text, "set NCCL_SOCKET_IFNAME to the pod's interface and open all ports between the pods")
 
 
 @rule(
@@ -64,4 +64,4 @@ def behind_sharing(workload: Workload, bundle: Bundle, settings: Settings) -> It
     hami = pool is not None and pool.sharing.known and pool.sharing.get().lower() in ("hami", "vgpu", "hami-core")
     if tp.known and tp.get() > 1 and (named or hami):
         text = f"{tp.get()} ranks on cards that a sharing library divides: they were seen to wait for each other for ever"
-        yield Hit(where(workload, "gpus"), text, "use whole cards for TP > 1", str(tp.get()))
+        yield Hit(where(workload, Place.GPUS), text, "use whole cards for TP > 1", str(tp.get()))

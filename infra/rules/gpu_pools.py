@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Fact, Pod, Pool, Role, Workload
+from interlock.infra.facts import Bundle, Fact, Place, Pod, Pool, Role, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import number, pod_count, pod_units, where
 from interlock.infra.rules.rule import Hit, Settings, rule
@@ -29,7 +29,7 @@ def pod_fits_a_node(workload: Workload, bundle: Bundle, settings: Settings) -> I
             per_node = pool.gpus_per_node.get()
             text = f"{units.get()} GPUs in one pod, but a node of pool {pool.name} has {per_node}"
             remedy = f"ask for at most {per_node} per pod and span nodes with pipeline parallel, or choose a pool with larger nodes"
-            yield Hit(where(workload, "gpus", units), text, remedy, str(units.get()))
+            yield Hit(where(workload, Place.GPUS, units), text, remedy, str(units.get()))
         yield from _cpu_and_memory(workload, pod, pool)
 
 
@@ -46,7 +46,7 @@ def _cpu_and_memory(workload: Workload, pod: Pod, pool: Pool) -> Iterable[Hit]:
         if have.known and asked > have.get():
             text = f"{show(asked)} of {resource} in one pod, but a node of pool {pool.name} has {show(have.get())} to give"
             remedy = f"ask for less than {show(have.get())}, or choose a pool with larger nodes"
-            yield Hit(path or where(workload, resource), text, remedy, f"{asked:g}")
+            yield Hit(path or where(workload, Place.RESOURCES), text, remedy, f"{asked:g}")
 
 
 def _demand(workload: Workload) -> list[int]:
@@ -116,4 +116,4 @@ def _too_small(workload: Workload, pool: Pool, sizes: list[int], needed: int, no
         sums = f"{len(sizes)} pods with {sum(sizes)} GPUs need {needed} nodes of {per_node}, but there are {nodes}"
     remedy = f"give pool {pool.name} {needed} nodes, or ask for fewer replicas"
     replicas = workload.replicas
-    return Hit(where(workload, "replicas", replicas), sums, remedy, str(replicas.value or ""), origin=workload.origin)
+    return Hit(where(workload, Place.REPLICAS, replicas), sums, remedy, str(replicas.value or ""), origin=workload.origin)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from interlock.infra.catalog.gpus import gpu
 from interlock.infra.catalog.placements import layout_problem
-from interlock.infra.facts import Autoscaler, Bundle, Fact, Pool, Workload
+from interlock.infra.facts import Autoscaler, Bundle, Fact, Place, Pool, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.checkpoint import params_in_name
 from interlock.infra.rules.reading.units import accelerators, counted, engine_containers, shared_cards, size_of, where
@@ -80,12 +80,13 @@ def _holds(pool: Pool, settings: Settings) -> tuple[float, str]:
 
 @rule(
     "GPU-102",
-    Severity.ERROR,
+    Severity.WARNING,
     demand="An engine on a shared card has a KV pool of a fixed size.",
     reason="Engines that start together count each other's growing memory as their own; the pool then differs from start to start.",
     source="measured on one H200, two engines of 0.45: 47.3 GiB of KV each when started in turn, 30.9 and 15.7 GiB together",
     remedy="Set --kv-cache-memory-bytes.",
     links=(_PLUGIN,),
+    ours=Severity.ERROR,
 )
 def fixed_pool(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     how = shared_cards(workload, bundle)
@@ -93,19 +94,19 @@ def fixed_pool(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     if not how or cpu_pool or not workload.engine.flag(POOL_FLAG).absent or not list(engine_containers(workload)):
         return
     text = f"the card is shared ({how}) and the KV pool has no fixed size, so it is whatever is left when the engine happens to look"
-    level = Severity.ERROR if workload.origin.ours else Severity.WARNING
     remedy = f"set --{POOL_FLAG} (engine.kv_cache_memory_bytes); a plan sets it when it knows the model's size (model.weights_gib)"
-    yield Hit(where(workload, "args", None), text, remedy, severity=level)
+    yield Hit(where(workload, Place.ARGS), text, remedy)
 
 
 @rule(
     "GPU-103",
-    Severity.ERROR,
+    Severity.INFO,
     demand="A container asks for exactly one share of a card.",
     reason="Two shares give no more than one; with failRequestsGreaterThanOne the pod ends with UnexpectedAdmissionError.",
     source="NVIDIA/k8s-device-plugin README, 'Shared Access to GPUs'",
     remedy="Ask for one share, or for whole cards.",
     links=(_PLUGIN,),
+    ours=Severity.ERROR,
 )
 def one_share(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     how = shared_cards(workload, bundle)
@@ -119,8 +120,7 @@ def one_share(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
                 f"{count} shares of {units.resource} are asked for, but shares do not add up: they may be of one card or of {count} cards"
             )
             remedy = f"ask for 1 share, or put the server on a pool with whole cards and ask for {count}"
-            level = Severity.ERROR if workload.origin.ours else Severity.INFO
-            yield Hit(units.count.path or where(workload, "gpus"), text, remedy, str(count), severity=level)
+            yield Hit(units.count.path or where(workload, Place.GPUS), text, remedy, str(count))
 
 
 @rule(
@@ -171,31 +171,46 @@ def no_parallel_slices(workload: Workload, bundle: Bundle, settings: Settings) -
     if slices and tensor.known and pipeline.known and tensor.get() * pipeline.get() > 1:
         text = f"TP {tensor.get()} x PP {pipeline.get()} on {slices[0].resource}: MIG instances have no peer access, and a process sees one"
         remedy = "set both to 1 and choose a larger profile, or whole cards"
-        yield Hit(where(workload, "tp", tensor), text, remedy, str(tensor.get()))
+        yield Hit(where(workload, Place.TENSOR_PARALLEL, tensor), text, remedy, str(tensor.get()))
 
 
 @rule(
     "GPU-106",
     Severity.WARNING,
-    demand="Only small models share a card.",
+    demand="Large models do not share a card.",
     reason="Time-slices take turns: a large model's steps are long, so every neighbour's tokens wait for them.",
-    source="field practice: up to 7B may share, above 13B never; NVIDIA/k8s-device-plugin README: no proportional compute",
+    source="field practice: above 13B never; NVIDIA/k8s-device-plugin README: no proportional compute",
     remedy="Give large models whole cards.",
     links=(_PLUGIN,),
-    settings={"advised_billions": 7, "most_billions": 13},
+    settings={"most_billions": 13},
+    ours=Severity.ERROR,
 )
 def size_for_a_share(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     how = shared_cards(workload, bundle)
     params = _billions(workload)
     if not how or params is None:
         return
-    most, advised = float(settings["most_billions"]), float(settings["advised_billions"])
-    path, name = where(workload, "model", workload.engine.model), str(workload.engine.model.value or "")
+    most = float(settings["most_billions"])
+    path, name = where(workload, Place.MODEL, workload.engine.model), str(workload.engine.model.value or "")
     if params > most:
-        level = Severity.ERROR if workload.origin.ours else Severity.WARNING
         text = f"a model of {params:g}B parameters on a share of a card ({how}); above {most:g}B each engine needs a whole one"
-        yield Hit(path, text, "put it on a pool with whole cards, or on a MIG profile that holds it", name, severity=level)
-    elif params > advised:
+        yield Hit(path, text, "put it on a pool with whole cards, or on a MIG profile that holds it", name)
+
+
+@rule(
+    "GPU-108",
+    Severity.WARNING,
+    demand="A model of middle size shares a card only where its neighbours' latency was measured.",
+    reason="A step of a larger model takes longer, and the neighbours wait for it; no share of compute is guaranteed.",
+    source="field practice: up to 7B may share; NVIDIA/k8s-device-plugin README: no proportional compute",
+    remedy="Measure the latency with all neighbours busy, or give the model a whole card.",
+    links=(_PLUGIN,),
+    settings={"advised_billions": 7, "most_billions": 13},
+)
+def middle_size_on_a_share(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    how, params, advised = shared_cards(workload, bundle), _billions(workload), float(settings["advised_billions"])
+    if how and params is not None and advised < params <= float(settings["most_billions"]):
+        path, name = where(workload, Place.MODEL, workload.engine.model), str(workload.engine.model.value or "")
         text = f"a model of {params:g}B parameters on a share of a card ({how}); above {advised:g}B its neighbours wait for its prefills"
         yield Hit(path, text, "measure the latency with all neighbours busy, or give it a whole card", name)
 

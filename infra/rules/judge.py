@@ -86,7 +86,8 @@ def judge(
     bundle: Bundle,
     settings: Settings = NO_SETTINGS,
     waivers: Sequence[Waiver] = (),
-    today: dt.date | None = None,
+    *,
+    today: dt.date,
 ) -> tuple[Finding, ...]:
     """All findings over ``bundle``, each once, ordered by file, document, object, code and path.
 
@@ -103,11 +104,10 @@ def judge(
             leveled = _level(finding, rule, level)
             found.setdefault((leveled.code, leveled.subject, leveled.path, leveled.value, leveled.summary), leveled)
     stated, unreadable = annotated(bundle)
-    day = today or dt.date.today()
     marked: list[Finding] = []
     for finding in (*found.values(), *unreadable):
         near = stated.get(finding.subject, ())
-        marked.extend(apply_waivers([finding], (*waivers, *near), day))
+        marked.extend(apply_waivers([finding], (*waivers, *near), today))
     return tuple(sorted(marked, key=_place))
 
 
@@ -116,7 +116,7 @@ def _level(finding: Finding, rule: Rule, level: str) -> Finding:
     if not level:
         return finding
     chosen = Severity(level)
-    if finding.severity is rule.severity or finding.severity.rank > chosen.rank:
+    if finding.severity in rule.levels() or finding.severity.rank > chosen.rank:
         return finding.model_copy(update={"severity": chosen})
     return finding
 

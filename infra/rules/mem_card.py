@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Fact, Workload
+from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import answer, card, exact, facts_of, slice_of
 from interlock.infra.rules.reading.units import size_of, switched_on, where
@@ -38,7 +38,7 @@ def fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit
         return
     if found.kv_available_gib.high <= 0:
         text = f"{_budget(found)}: {found.reasons[0]}"
-        yield Hit(where(workload, "model", workload.engine.model), text, _remedy(found, "use more GPUs or a smaller model"))
+        yield Hit(where(workload, Place.MODEL, workload.engine.model), text, _remedy(found, "use more GPUs or a smaller model"))
 
 
 @rule(
@@ -58,7 +58,7 @@ def holds_a_request(workload: Workload, bundle: Bundle, settings: Settings) -> I
         flag = workload.engine.flag("max-model-len")
         longest = found.longest_model_len or 0
         remedy = f"set --max-model-len {longest // 16 * 16}" if longest else _remedy(found, "use more GPUs")
-        yield Hit(where(workload, "args", flag), found.reasons[0], remedy, str(found.max_model_len or ""))
+        yield Hit(where(workload, Place.ARGS, flag), found.reasons[0], remedy, str(found.max_model_len or ""))
 
 
 def _refused_otherwise(found: SizingResult) -> bool:
@@ -85,7 +85,7 @@ def tight(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     few = found.max_concurrency is not None and found.max_concurrency.likely < float(settings["least_requests"])
     if share < float(settings["least_share"]) and (few or found.kv_available_gib.likely <= 0):
         text = f"{_budget(found)} leave about {max(found.kv_available_gib.likely, 0):.1f} GiB ({share:.0%}) for the KV cache"
-        yield Hit(where(workload, "model", workload.engine.model), text, _remedy(found, "use more GPUs or a shorter context"))
+        yield Hit(where(workload, Place.MODEL, workload.engine.model), text, _remedy(found, "use more GPUs or a shorter context"))
 
 
 @rule(
@@ -108,7 +108,7 @@ def length(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
         level = Severity.ERROR if limit.known or exact(workload) else Severity.INFO
         text = f"--max-model-len {asked.get()} is above the {own} positions of the model, and no rope scaling is given"
         yield Hit(
-            where(workload, "args", flag),
+            where(workload, Place.ARGS, flag),
             text,
             f"set --max-model-len {own} or less, or give rope scaling",
             str(asked.get()),
@@ -130,7 +130,7 @@ def utilization(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
     share = flag.map(float)
     if not share.known:
         return
-    path = where(workload, "args", flag)
+    path = where(workload, Place.ARGS, flag)
     if not 0 < share.get() <= 1:
         yield Hit(path, f"--gpu-memory-utilization {share.get():g} is no share of a card", "choose a value up to 0.95", flag.get())
     elif share.get() >= float(settings["most"]) and slice_of(workload) is None:
@@ -157,7 +157,7 @@ def beside_others(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
     if not total or not share.known:
         return
     free, asked = total - pool.used_memory.get() / GIB, total * share.get()
-    path, value = where(workload, "args", share), f"{share.get():g}"
+    path, value = where(workload, Place.ARGS, share), f"{share.get():g}"
     if asked > free:
         text = f"{asked:.1f} GiB asked ({share.get():g} x {total:.1f}), but others hold {total - free:.1f} and {free:.1f} GiB are free"
         yield Hit(path, text, f"set --gpu-memory-utilization to {free / total * 0.95:.2f} or less", value)
@@ -175,7 +175,7 @@ def beside_others(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
     remedy="Plan with the slice's memory.",
 )
 def slices(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    profile, found = slice_of(workload), card(workload, bundle)
+    profile, found, pool = slice_of(workload), card(workload, bundle), bundle.pool(workload)
     if (
         profile is None
         or found is None
@@ -186,8 +186,12 @@ def slices(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
     known = found.geometry.profile(profile)
     if known is None:
         have = ", ".join(p.name for p in found.geometry.profiles)
-        yield Hit(where(workload, "gpus"), f"{found.name} has no MIG profile {profile} (it has {have})", "ask for one that it has", profile)
-    elif not workload.origin.ours:
+        yield Hit(
+            where(workload, Place.GPUS), f"{found.name} has no MIG profile {profile} (it has {have})", "ask for one that it has", profile
+        )
+    elif not (pool and pool.gpu_memory.known):
         text = f"the slice has {known.memory_gib:.1f} GiB, but NVML reports {found.memory_gib.likely:.0f} GiB of the whole card"
         level = Severity.WARNING
-        yield Hit(where(workload, "gpus"), text, "plan with the slice's memory; check the engine's start-up log", profile, severity=level)
+        yield Hit(
+            where(workload, Place.GPUS), text, "plan with the slice's memory; check the engine's start-up log", profile, severity=level
+        )

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Container, Fact, Pod, Volume, Workload
+from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Volume, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.checkpoint import weights
 from interlock.infra.rules.reading.units import COUNTED_VENDORS, counted, engine_containers, pod_count, size_of, where
@@ -51,7 +51,7 @@ def shared_memory(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
     for pod, container in engine_containers(workload):
         volume, ranks = _shm(pod, container), _ranks_here(workload, container)
         remedy = "add an emptyDir with medium Memory and mount it at /dev/shm"
-        path = where(workload, "shm")
+        path = where(workload, Place.VOLUMES)
         if volume is not None and volume.kind == "emptyDir" and volume.medium not in ("Memory", "HugePages"):
             text = "the emptyDir at /dev/shm lies on the node's disk (no medium: Memory)"
             yield Hit(volume.path, text, "set medium: Memory", severity=Severity.WARNING)
@@ -143,7 +143,7 @@ def offload(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
             if limit.known and need >= limit.get():
                 ranks = f" x {tp.get()} ranks" if per_rank else ""
                 text = f"--{name} {asked.get():g} GiB{ranks} = {gib(need)} of host memory, but the container may use {gib(limit.get())}"
-                yield Hit(where(workload, "args", flag), text, f"raise the memory limit above {gib(need)}", flag.get())
+                yield Hit(where(workload, Place.ARGS, flag), text, f"raise the memory limit above {gib(need)}", flag.get())
 
 
 @rule(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from interlock.infra.catalog.vllm_flags import env_status
 from interlock.infra.catalog.vllm_tables import Standing
-from interlock.infra.facts import Bundle, Container, Fact, Pod, Role, Service, Workload, known, unknown
+from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Role, Service, Workload, known, unknown
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.reading.units import engine_containers, where
@@ -98,7 +98,7 @@ def _linked(workload: Workload, service: Service, names: list[str]) -> Iterable[
         if service.headless:
             text = f"Service {service.origin.name} is headless; with an address it would set {reached[0]}=tcp://... in this pod"
         remedy = "set enableServiceLinks: false in the pod, or rename the Service (not vllm)"
-        yield Hit(where(workload, "service_links"), text, remedy, service.origin.name, severity=level, origin=workload.origin)
+        yield Hit(where(workload, Place.SERVICE_LINKS), text, remedy, service.origin.name, severity=level, origin=workload.origin)
 
 
 def _governed(workload: Workload, name: str) -> Iterable[Hit]:
@@ -250,4 +250,4 @@ def listens(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
     beside = any(container.role is Role.SIDECAR for pod in workload.pods for container in pod.containers)
     text = f"the engine listens on {host.get()} only, so neither probes nor Services reach it"
     level = Severity.WARNING if beside else Severity.ERROR
-    yield Hit(where(workload, "host", host), text, "listen on 0.0.0.0 (or ::)", host.get(), severity=level)
+    yield Hit(where(workload, Place.ARGS, host), text, "listen on 0.0.0.0 (or ::)", host.get(), severity=level)

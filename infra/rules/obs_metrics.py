@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from interlock.infra.catalog.vllm_tables import Standing
-from interlock.infra.facts import Bundle, Origin, Scrape, Workload
+from interlock.infra.facts import Bundle, Origin, Place, Scrape, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import engine_port, same_namespace, selects
 from interlock.infra.rules.reading.series import FOREIGN, engine_series, recorded, standing, versions
@@ -138,4 +138,4 @@ def statistics(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     scaled = any(target_of(s, bundle) is workload and any(engine_series(str(n.value)) for _, n, _ in s.metrics) for s in bundle.autoscalers)
     text = "--disable-log-stats also switches the engine's Prometheus metrics off" + (", and an autoscaler reads them" if scaled else "")
     level = Severity.ERROR if scaled else Severity.WARNING
-    yield Hit(where(workload, "args", flag), text, "take --disable-log-stats away", severity=level)
+    yield Hit(where(workload, Place.ARGS, flag), text, "take --disable-log-stats away", severity=level)

@@ -3,7 +3,7 @@
 import ipaddress
 from collections.abc import Iterable, Mapping
 
-from interlock.infra.facts import Bundle, Container, Fact, Workload
+from interlock.infra.facts import Bundle, Container, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.ray import head_of
 from interlock.infra.rules.reading.units import engine_containers, version_of, where
@@ -190,5 +190,8 @@ def token_for_workers(workload: Workload, bundle: Bundle, settings: Settings) ->
         if on_head and bare and not _token(workload.engine.env):
             text = f"HF_TOKEN is set on the head only; the workers of group {pod.role} download the model too"
             yield Hit(
-                pod.path or where(workload, "env"), text, "give it to every group from a Secret, or in runtime_env.env_vars", severity=level
+                pod.path or where(workload, Place.ENV),
+                text,
+                "give it to every group from a Secret, or in runtime_env.env_vars",
+                severity=level,
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Fact, Workload
+from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.ray import cluster_units, head_of, world_of
 from interlock.infra.rules.reading.units import number, older, pod_count, pod_units, size_of, version_of, where
@@ -109,7 +109,7 @@ def driver(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
     units = pod_units(workload, head)
     if units.known and units.get() == 0:
         text = "the engine's driver runs on the head, which has no GPU: the placement group cannot include its node"
-        yield Hit(where(workload, "gpus", units), text, "start the engine on a GPU worker, or give the head GPUs", "0")
+        yield Hit(where(workload, Place.GPUS, units), text, "start the engine on a GPU worker, or give the head GPUs", "0")
         return
     workers = sum(pod_count(pod).value or 1 for pod in workload.pods if pod is not head and (pod_units(workload, pod).value or 0) > 0)
     each = max((pod_units(workload, pod).value or 0 for pod in workload.pods), default=0)
@@ -118,7 +118,7 @@ def driver(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
     if needed and workers + 1 > needed and strategy.value in ("PACK", "SPREAD"):
         text = f"{workers + 1} nodes have GPUs and the group needs {needed}: it may be placed without the driver's node"
         yield Hit(
-            strategy.path or where(workload, "gpus"),
+            strategy.path or where(workload, Place.GPUS),
             text,
             "start the engine on a worker, or pin the group to the head",
             severity=Severity.WARNING,

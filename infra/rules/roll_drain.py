@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Fact, Workload
+from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_routes import engines_behind
 from interlock.infra.rules.reading.units import engine_containers, where
@@ -23,6 +23,7 @@ def _shutdown(workload: Workload) -> Fact[float]:
     remedy="Raise terminationGracePeriodSeconds.",
     links=("https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination",),
     settings={"margin_seconds": 10},
+    ours=Severity.ERROR,
 )
 def grace(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     shutdown, margin = _shutdown(workload), float(settings["margin_seconds"])
@@ -35,7 +36,7 @@ def grace(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         need = waits.get() + stop
         if need + margin <= patience.get() and (need < patience.get() or need == 0):
             continue
-        level = Severity.ERROR if need > patience.get() or workload.origin.ours else Severity.WARNING
+        level = Severity.ERROR if need > patience.get() else Severity.WARNING
         if not shutdown.known and need < patience.get():
             continue
         sums = f"preStop {waits.get():g} s + shutdown timeout {stop:g} s = {need:g} s"
@@ -43,7 +44,7 @@ def grace(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         if level is Severity.WARNING:
             text = f"{sums} leaves less than {margin:g} s of the grace period of {patience.get():g} s"
         remedy = f"set terminationGracePeriodSeconds to at least {need + margin:g}"
-        yield Hit(pod.grace_period.path or where(workload, "grace_period"), text, remedy, f"{patience.get():g}", severity=level)
+        yield Hit(pod.grace_period.path or where(workload, Place.GRACE_PERIOD), text, remedy, f"{patience.get():g}", severity=level)
 
 
 @rule(
@@ -65,7 +66,7 @@ def aborts(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
             text = "shutdown timeout 0 aborts every running request at SIGTERM, although the pod has time to drain"
             room = (pod.grace_period.value or 30) - (container.pre_stop.value or 0) - float(settings["margin_seconds"])
             remedy = f"set --shutdown-timeout to {max(room, 30):g} (grace period minus preStop minus {settings['margin_seconds']:g} s)"
-            yield Hit(where(workload, "shutdown-timeout", shutdown), text, remedy, "0")
+            yield Hit(where(workload, Place.ARGS, shutdown), text, remedy, "0")
 
 
 @rule(
@@ -88,7 +89,7 @@ def gateway(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 allowed = "an answer of any length" if longest <= 0 else f"an answer of {longest:g} s"
                 text = f"the route lets {allowed} through, but at a stop the engine waits {shutdown.get():g} s"
                 remedy = f"raise --shutdown-timeout (and the grace period) to {longest:g} s" if longest > 0 else "bound the route's timeout"
-                yield Hit(where(workload, "shutdown-timeout", shutdown), text, remedy, f"{shutdown.get():g}", origin=workload.origin)
+                yield Hit(where(workload, Place.ARGS, shutdown), text, remedy, f"{shutdown.get():g}", origin=workload.origin)
 
 
 @rule(
@@ -103,4 +104,4 @@ def several_servers(workload: Workload, bundle: Bundle, settings: Settings) -> I
     shutdown, count = _shutdown(workload), workload.engine.flag("api-server-count").map(int)
     if shutdown.known and shutdown.get() > 0 and count.known and count.get() > 1:
         text = f"{count.get()} API server processes: at a stop, unfinished requests are lost after the whole timeout"
-        yield Hit(where(workload, "api-server-count", count), text, "set --api-server-count 1", str(count.get()))
+        yield Hit(where(workload, Place.ARGS, count), text, "set --api-server-count 1", str(count.get()))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Container, Fact, Pod, Probe, Role, Workload, known
+from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Probe, Role, Workload, known
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.checkpoint import weights
 from interlock.infra.rules.reading.units import engine_containers, where
@@ -59,27 +59,23 @@ def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> It
     if "probes" in workload.operator_adds:
         return
     least, how = least_load_seconds(workload, settings)
-    predicted = workload.engine.load_seconds.get() if workload.engine.load_seconds.known else 0.0
-    need = max(predicted if workload.origin.ours else least, predicted)
+    predicted = workload.engine.load_seconds
+    need = predicted.get() if predicted.known else least
     for _, container in engine_containers(workload):
         probe = killing_probe(container)
         given = budget(probe) if probe else Fact()
         if probe is None or not given.known or given.get() >= need:
             continue
-        level = Severity.ERROR if given.get() < least or workload.engine.load_seconds.known else Severity.WARNING
         delay, period, failures = (float(fact.get()) for fact in _timing(probe))
         text = f"the {probe.kind} probe gives {delay:g} + {period:g} x {failures:g} = {given.get():g} s"
-        why = how if need == least else "the prediction of the planner"
+        why = "the planner's estimate" if predicted.known else how
         threshold = math.ceil(need * 1.5 / max(period, 1))
         remedy = f"add a startupProbe with periodSeconds {max(period, 1):g} and failureThreshold {threshold}"
-        if workload.origin.ours:
-            remedy = f"set startup_seconds to at least {math.ceil(need)}, or leave it out and the plan gives twice the prediction"
         yield Hit(
-            where(workload, "probes", given),
+            where(workload, Place.PROBES, given),
             f"{text}, but the model needs about {need:.0f} s ({why})",
             remedy,
             f"{given.get():g}",
-            severity=level,
         )
 
 
@@ -103,7 +99,7 @@ def some_probe(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
         if pod.role in ("", "leader") and not container.probes and not _beside(pod):
             text = "the engine's container has no probe: it gets traffic while it loads, and a hung engine keeps it"
             remedy = "add startupProbe, readinessProbe and livenessProbe on /health"
-            yield Hit(where(workload, "probes"), text, remedy)
+            yield Hit(where(workload, Place.PROBES), text, remedy)
 
 
 def _beside(pod: Pod) -> bool:
@@ -127,7 +123,7 @@ def readiness(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
         started = container.probes.get("startup")
         if container.probes and "readiness" not in container.probes and not started and pod.role in ("", "leader") and not _beside(pod):
             text = "probes, but none for readiness: the Service sends requests to a pod that still loads its model"
-            yield Hit(where(workload, "probes"), text, "add a readinessProbe on /health")
+            yield Hit(where(workload, Place.PROBES), text, "add a readinessProbe on /health")
 
 
 @rule(
@@ -166,7 +162,7 @@ def switched_off(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
             given = budget(probe)
             if given.known and given.get() >= float(settings["most_seconds"]):
                 text = f"the {probe.kind} probe fails after {given.get() / 3600:g} h: it is as good as off"
-                yield Hit(where(workload, "probes", given), text, "choose numbers that end within an hour", f"{given.get():g}")
+                yield Hit(where(workload, Place.PROBES, given), text, "choose numbers that end within an hour", f"{given.get():g}")
 
 
 @rule(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from interlock.infra.facts import Budget, Bundle, Fact, Pool, Workload
+from interlock.infra.facts import Budget, Bundle, Fact, Place, Pool, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import same_namespace, selects
 from interlock.infra.rules.reading.units import counted, engine_containers, pod_count, pod_units, shared_cards, where
@@ -54,7 +54,7 @@ def _both_stated_zero(workload: Workload) -> bool:
 def neither_moves(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     if _both_stated_zero(workload):
         text = "maxSurge 0 and maxUnavailable 0: a rolling update may neither add a pod nor take one away"
-        yield Hit(where(workload, "strategy", workload.rollout.max_surge), text, "set maxUnavailable to 1 (without a spare GPU)", "0/0")
+        yield Hit(where(workload, Place.STRATEGY, workload.rollout.max_surge), text, "set maxUnavailable to 1 (without a spare GPU)", "0/0")
 
 
 @rule(
@@ -74,7 +74,7 @@ def surge_fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     units = pod_units(workload, workload.pods[0])
     if not units.known or units.get() == 0:
         return
-    path = workload.rollout.path or where(workload, "strategy", workload.rollout.strategy)
+    path = workload.rollout.path or where(workload, Place.STRATEGY, workload.rollout.strategy)
     asked = f"a rolling update starts {moves[0]} pod with {units.get()} GPUs before it stops one (maxSurge {moves[0]}, maxUnavailable 0)"
     remedy = "set strategy Recreate, or maxSurge 0 and maxUnavailable 1"
     free = _free(workload, bundle)
@@ -200,7 +200,7 @@ def budget_exists(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
         return
     if not any(workload in _covered(plan, bundle) for plan in bundle.budgets):
         text = f"{workload.replicas.get()} replicas and no PodDisruptionBudget: a drain may take all of them at once"
-        yield Hit(where(workload, "replicas", workload.replicas), text, "add a PodDisruptionBudget with maxUnavailable 1")
+        yield Hit(where(workload, Place.REPLICAS, workload.replicas), text, "add a PodDisruptionBudget with maxUnavailable 1")
 
 
 @rule(
@@ -211,6 +211,7 @@ def budget_exists(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
     source="Kubernetes documentation, 'Deployments' (progressDeadlineSeconds, 600 by default)",
     remedy="Raise progressDeadlineSeconds above the startup budget.",
     links=("https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#progress-deadline-seconds",),
+    ours=Severity.ERROR,
 )
 def deadline(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     if workload.origin.kind not in _ROLLING:
@@ -221,10 +222,9 @@ def deadline(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
         allowed = budget(probe) if probe and probe.kind == "startup" else Fact()
         if allowed.known and patience.known and allowed.get() > patience.get():
             text = f"the startup probe allows {allowed.get():g} s, but after {patience.get():g} s the Deployment counts as failed"
-            path = workload.rollout.progress_deadline.path or where(workload, "progress_deadline")
+            path = workload.rollout.progress_deadline.path or where(workload, Place.PROGRESS_DEADLINE)
             remedy = f"set progressDeadlineSeconds to at least {allowed.get() + 60:g}"
-            level = Severity.ERROR if workload.origin.ours else Severity.WARNING
-            yield Hit(path, text, remedy, f"{patience.get():g}", severity=level)
+            yield Hit(path, text, remedy, f"{patience.get():g}")
 
 
 @rule(

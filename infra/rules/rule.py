@@ -20,7 +20,7 @@ class Hit:
     value: str = ""
     detail: str = ""
     severity: Severity | None = None
-    """Overrides the rule's own, for example info when a fact is unknown."""
+    """Overrides the rule's own, for example info when a fact is unknown; an info is never raised."""
     origin: Origin | None = None
     """For whole-set rules: the object it is about."""
     fault: str = ""
@@ -42,6 +42,7 @@ class Words(TypedDict):
     fault: NotRequired[str]
     links: NotRequired[tuple[str, ...]]
     settings: NotRequired[Settings]
+    ours: NotRequired[Severity]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class Rule:
     bundle: OfBundle | None = None
     settings: Settings = field(default_factory=dict)
     """Thresholds with their defaults; the user may set them by ``CODE.name``."""
+    ours: Severity | None = None
+    """For objects of our own config, where nothing is unknown: findings are at least this severe, but for those that say info."""
     module: str = ""
     """Name of the module that it stands in: ``gpu_counts``."""
 
@@ -81,11 +84,21 @@ class Rule:
                 for hit in self.workload(workload, facts, settings):
                     yield self._finding(hit, hit.origin or workload.origin)
 
+    def levels(self) -> tuple[Severity, ...]:
+        """The rule's own severities: of anybody's objects, and of ours where they differ."""
+        return (self.severity,) if self.ours is None else (self.severity, self.ours)
+
+    def _level(self, hit: Hit, origin: Origin) -> Severity:
+        stated = hit.severity or self.severity
+        if not origin.ours or self.ours is None or hit.severity is Severity.INFO:
+            return stated
+        return max(stated, self.ours, key=lambda level: level.rank)
+
     def _finding(self, hit: Hit, origin: Origin) -> Finding:
         subject = Subject(kind=origin.kind, name=origin.name, namespace=origin.namespace, file=origin.file, document=origin.document)
         return Finding(
             code=self.code,
-            severity=hit.severity or self.severity,
+            severity=self._level(hit, origin),
             path=hit.path,
             value=hit.value,
             summary=hit.summary,

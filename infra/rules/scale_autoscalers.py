@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from interlock.infra.facts import Autoscaler, Bundle, Fact, Quota, Workload
+from interlock.infra.facts import Autoscaler, Bundle, Fact, Place, Quota, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import same_namespace
 from interlock.infra.rules.reading.series import engine_series
@@ -85,10 +85,10 @@ def both_kinds(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
 def replicas_stated(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for scaler in bundle.autoscalers:
         workload = target_of(scaler, bundle)
-        if workload and workload.replicas.known and not workload.origin.form.startswith("chart"):
+        if workload and workload.replicas.known and not workload.autoscaled:
             count = workload.replicas.get()
             text = f"replicas {count} beside an autoscaler: every apply sets the count back and drops running replicas"
-            yield Hit(where(workload, "replicas", workload.replicas), text, "leave replicas out", str(count), origin=workload.origin)
+            yield Hit(where(workload, Place.REPLICAS, workload.replicas), text, "leave replicas out", str(count), origin=workload.origin)
 
 
 @rule(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Container, Fact, Mount, Pod, Workload
+from interlock.infra.facts import Bundle, Container, Fact, Mount, Place, Pod, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import engine_containers, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, rule
@@ -77,7 +77,7 @@ def home(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit
             who = f"user {user.get()}" if named else "a user other than root"
             text = f"{who} has no home in this image: ~/.cache becomes /.cache, which it cannot write"
             path = (user if named else non_root).path
-            yield Hit(path or where(workload, "security"), text, "set HOME and HF_HOME to a writable volume", user.value or "")
+            yield Hit(path or where(workload, Place.SECURITY), text, "set HOME and HF_HOME to a writable volume", user.value or "")
 
 
 @rule(
@@ -94,7 +94,7 @@ def remote_code(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
     local = workload.engine.model.known and workload.engine.model.get().startswith("/")
     if switched_on(flag) and not pinned and not local:
         text = "code of the model's repository runs in the engine, and no revision pins it"
-        yield Hit(where(workload, "trust-remote-code", flag), text, "pin --revision (and --code-revision), or drop --trust-remote-code")
+        yield Hit(where(workload, Place.ARGS, flag), text, "pin --revision (and --code-revision), or drop --trust-remote-code")
 
 
 @rule(

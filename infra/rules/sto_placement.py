@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Volume, Workload
+from interlock.infra.facts import Bundle, Place, Volume, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import where
 from interlock.infra.rules.rule import Hit, Settings, rule
@@ -39,7 +39,7 @@ def host_path_allowed(workload: Workload, bundle: Bundle, settings: Settings) ->
         for volume in (each for each in pod.volumes if each.kind == "hostPath"):
             text = f"{volume.host_path or volume.name} is a folder of the node, and namespace {workload.origin.namespace} enforces {level}"
             remedy = "use a claim on a local PersistentVolume, which every level allows, or a namespace of the level privileged"
-            yield Hit(volume.path or where(workload, "volumes"), text, remedy, volume.host_path)
+            yield Hit(volume.path or where(workload, Place.VOLUMES), text, remedy, volume.host_path)
 
 
 @rule(
@@ -66,16 +66,15 @@ def late_binding(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
 
 @rule(
     "STO-103",
-    Severity.ERROR,
+    Severity.WARNING,
     demand="Weights in a node's folder are on every node that may get the pod.",
     reason="On a node without the folder the pod waits in ContainerCreating (hostPath type check failed).",
     source="Kubernetes documentation, 'Volumes' (hostPath, type Directory)",
     remedy="Name the nodes, or copy the weights to every node.",
     links=("https://kubernetes.io/docs/concepts/storage/volumes/#hostpath",),
+    ours=Severity.ERROR,
 )
 def known_nodes(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    if not workload.origin.ours:
-        return
     pool = bundle.pool(workload)
     nodes = pool.nodes.get() if pool and pool.nodes.known else 1
     for pod in workload.pods:

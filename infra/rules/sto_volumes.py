@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Claim, Container, Fact, Pod, Volume, Workload
+from interlock.infra.facts import Bundle, Claim, Container, Fact, Place, Pod, Volume, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.net_services import same_namespace
@@ -226,4 +226,4 @@ def gated(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         cached = any(mount.mount_path.startswith(_CACHE_PATHS) for mount in container.mounts)
         if not token and not container.env_from and not cached and workload.engine.flag("hf-token").absent:
             text = f"{model} is gated on the hub (licence and token), and the engine gets no HF_TOKEN"
-            yield Hit(where(workload, "env"), text, "give HF_TOKEN from a Secret, of an account that accepted the licence", model)
+            yield Hit(where(workload, Place.ENV), text, "give HF_TOKEN from a Secret, of an account that accepted the licence", model)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from interlock.infra.catalog.tables import table
-from interlock.infra.facts import Bundle, Fact, Workload
+from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import pod_count, pod_units, switched_on, version_of, where
 from interlock.infra.rules.rule import Hit, Settings, rule
@@ -81,5 +81,5 @@ def known_issues(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
             continue
         if all(holds(workload, bundle, issue[name]) for name, holds in _CONDITIONS.items() if name in issue):
             text = f"vLLM {workload.engine.version.value}: {issue['text']} ({issue['source']})"
-            path = workload.engine.version.path or where(workload, "image")
+            path = workload.engine.version.path or where(workload, Place.IMAGE)
             yield Hit(path, text, issue["remedy"], str(workload.engine.version.value), severity=Severity(issue["severity"]))

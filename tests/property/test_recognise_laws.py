@@ -1,5 +1,6 @@
 """Laws of recognition: what changes nothing for Kubernetes changes no finding, and any text is read in bounded time."""
 
+import datetime as dt
 import json
 import random
 from functools import cache
@@ -15,6 +16,8 @@ from interlock.cli.reading.marked import read_stream
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.judge import judge
 
+TODAY = dt.date(2026, 11, 29)
+
 MANIFESTS = Path(__file__).parents[1] / "data" / "manifests"
 LAW = settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 NAMES = sorted(path.stem for path in MANIFESTS.glob("*.yaml"))
@@ -23,7 +26,7 @@ TEXTS = {name: (MANIFESTS / f"{name}.yaml").read_text() for name in NAMES}
 
 def codes(documents: list[Any]) -> list[tuple[str, str, str]]:
     """Code, object and severity of every finding; paths of reordered lists differ, so they are left out."""
-    found = judge(recognise([Document(data, "x", index) for index, data in enumerate(documents)], parse=load_text))
+    found = judge(recognise([Document(data, "x", index) for index, data in enumerate(documents)], parse=load_text), today=TODAY)
     return sorted((finding.code, finding.subject.name, finding.severity.value) for finding in found)
 
 
@@ -110,4 +113,4 @@ def test_a_manifest_with_a_character_changed_is_read_or_refused(name: str, data:
     at = data.draw(st.integers(0, len(text) - 1))
     changed = text[:at] + data.draw(st.sampled_from("\t:{}[]&*'\"\n-#\x00 ")) + text[at + 1 :]
     documents = [document.data for document in read_stream(changed) if not document.error]
-    judge(recognise([Document(document, "x", index) for index, document in enumerate(documents)], parse=load_text))
+    judge(recognise([Document(document, "x", index) for index, document in enumerate(documents)], parse=load_text), today=TODAY)

@@ -1,6 +1,7 @@
 """Recognition answers for any data: mutated manifests, unknown values anywhere, arbitrary text as script and arguments."""
 
 import copy
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from interlock.infra.recognise.arguments import read_arguments
 from interlock.infra.recognise.shell import Shell
 from interlock.infra.recognise.words import Word
 from interlock.infra.rules.judge import judge
+
+TODAY = dt.date(2026, 11, 29)
 
 MANIFESTS = Path(__file__).parents[1] / "data" / "manifests"
 LAW = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -88,7 +91,7 @@ def _bundle(documents: list[Any]) -> Bundle:
 @LAW
 @given(st.lists(mutated(), min_size=1, max_size=3))
 def test_no_mutation_of_a_manifest_makes_recognition_or_the_rules_raise(documents: list[Any]) -> None:
-    judge(_bundle(documents))
+    judge(_bundle(documents), today=TODAY)
 
 
 @LAW
@@ -113,7 +116,7 @@ def test_any_list_of_words_can_be_read_as_arguments(words: list[str]) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.get("kind", "Values")))
 def test_everything_unknown_below_the_top_is_tolerated(document: Any) -> None:
-    judge(_bundle([{key: value if key in ("kind", "apiVersion") else UNKNOWN for key, value in document.items()}]))
+    judge(_bundle([{key: value if key in ("kind", "apiVersion") else UNKNOWN for key, value in document.items()}]), today=TODAY)
 
 
 def _wrap(value: Any) -> Any:
@@ -125,5 +128,5 @@ def _wrap(value: Any) -> Any:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.get("kind", "Values")))
 def test_unknown_scalars_everywhere_yield_no_error_finding(document: Any) -> None:
-    errors = [finding for finding in judge(_bundle([_wrap(document)])) if finding.severity == "error"]
+    errors = [finding for finding in judge(_bundle([_wrap(document)]), today=TODAY) if finding.severity == "error"]
     assert errors == []

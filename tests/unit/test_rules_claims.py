@@ -1,6 +1,7 @@
 """Claims of widely read articles that are wrong today: a configuration that follows one is told so."""
 
 import copy
+import datetime as dt
 import json
 from typing import Any
 
@@ -12,6 +13,8 @@ from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.judge import judge
 from tools.cases.facts import bundle_of
 from tools.findings.examples import examples
+
+TODAY = dt.date(2026, 11, 29)
 
 SERVER: dict[str, Any] = next(iter(yaml.safe_load_all(examples()["GPU-001"].good)))
 
@@ -36,7 +39,7 @@ def alert(expression: str) -> dict[str, Any]:
 
 def codes(*documents: dict[str, Any]) -> set[str]:
     bundle = recognise([Document(each, "a.yaml", index) for index, each in enumerate(documents)], parse=load_text)
-    return {finding.code for finding in judge(bundle)}
+    return {finding.code for finding in judge(bundle, today=TODAY)}
 
 
 CLAIMS = [
@@ -76,7 +79,7 @@ def test_a_configuration_that_follows_a_wrong_claim_is_told_so(claim: str, code:
     elif given.form == "case":
         made = bundle_of(json.loads(given.bad))
         assert made is not None
-        found = {finding.code for finding in judge(made)}
+        found = {finding.code for finding in judge(made, today=TODAY)}
     else:
         found = codes(*(each for each in yaml.safe_load_all(given.bad) if each))
     assert code in found, claim
@@ -86,4 +89,4 @@ def test_a_parallel_size_need_not_be_a_power_of_two() -> None:
     shape = {"name": "six", "num_layers": 12, "q_heads": 12, "kv_heads": 12, "head_dim": 64}
     bundle = bundle_of({"model": shape, "vllm": {"flags": {"tensor_parallel_size": 6}}})
     assert bundle is not None
-    assert "GPU-002" not in {finding.code for finding in judge(bundle)}
+    assert "GPU-002" not in {finding.code for finding in judge(bundle, today=TODAY)}

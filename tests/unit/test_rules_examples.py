@@ -1,5 +1,6 @@
 """Each rule's examples: the bad one has its finding, the good one (the remedy applied) has not."""
 
+import datetime as dt
 import json
 from dataclasses import replace
 from functools import cache
@@ -18,6 +19,8 @@ from tools.cases.facts import bundle_of
 from tools.findings.__main__ import PAGE
 from tools.findings.examples import examples
 from tools.findings.page import page
+
+TODAY = dt.date(2026, 11, 29)
 
 EXAMPLES = examples()
 
@@ -38,7 +41,7 @@ def _bundle(form: str, text: str, folder: Path) -> Bundle:
 def _findings(code: str, which: str) -> tuple[Finding, ...]:
     given = EXAMPLES[code]
     with TemporaryDirectory() as folder:
-        return judge(_bundle(given.form, given.bad if which == "bad" else given.good, Path(folder)))
+        return judge(_bundle(given.form, given.bad if which == "bad" else given.good, Path(folder)), today=TODAY)
 
 
 def test_every_rule_has_an_example_and_every_example_a_rule() -> None:

@@ -1,5 +1,9 @@
+import datetime as dt
+
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.judge import judge
+
+TODAY = dt.date(2026, 11, 29)
 
 
 def codes(*arguments: str) -> set[str]:
@@ -11,7 +15,7 @@ def codes(*arguments: str) -> set[str]:
     }
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}}}
     made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "m"}, "spec": spec}
-    return {finding.code for finding in judge(recognise([Document(made)])) if "192" in finding.summary}
+    return {finding.code for finding in judge(recognise([Document(made)]), today=TODAY) if "192" in finding.summary}
 
 
 def test_experts_cut_to_a_width_that_no_scale_block_divides_are_refused_and_whole_ones_pass() -> None:

@@ -1,6 +1,7 @@
 """What looks like a fault and is none: inputs that each error rule must let pass, or may only remark on."""
 
 import copy
+import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from interlock.infra.facts import Bundle
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.findings import Finding, Severity
 from interlock.infra.rules.judge import judge
+
+TODAY = dt.date(2026, 11, 29)
 
 Manifest = dict[str, Any]
 Change = Callable[[Manifest], None]
@@ -71,7 +74,7 @@ def bundle(*documents: Manifest) -> Bundle:
 
 
 def found(*documents: Manifest) -> tuple[Finding, ...]:
-    return judge(bundle(*documents))
+    return judge(bundle(*documents), today=TODAY)
 
 
 def worst(code: str, *documents: Manifest) -> str:

@@ -1,5 +1,6 @@
 """Rules of shared cards, MIG layouts and node folders, each with the case it refuses and the near one it lets through."""
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.findings import Finding, Severity
 from interlock.infra.rules.judge import judge
 from tests.support import TODAY
+
+TODAY = dt.date(2026, 11, 29)
 
 SLICED = {"name": "sliced", "gpu": "l4", "nodes": 2, "gpus_per_node": 1, "share": {"kind": "time-slicing", "replicas": 2}}
 CUT = {"name": "cut", "gpu": "a100", "nodes": 1, "gpus_per_node": 8, "share": {"kind": "mig", "profile": "1g.10gb"}}
@@ -112,18 +115,18 @@ def test_tensor_parallel_on_mig_instances_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "severity"),
+    ("model", "said"),
     [
-        ("Qwen/Qwen2.5-7B-Instruct", None),
-        ("Qwen/Qwen3-8B", Severity.WARNING),
-        ("meta-llama/Llama-2-13b-hf", Severity.WARNING),
-        ("Qwen/Qwen2.5-14B", Severity.ERROR),
+        ("Qwen/Qwen2.5-7B-Instruct", []),
+        ("Qwen/Qwen3-8B", [("GPU-108", Severity.WARNING)]),
+        ("meta-llama/Llama-2-13b-hf", [("GPU-108", Severity.WARNING)]),
+        ("Qwen/Qwen2.5-14B", [("GPU-106", Severity.ERROR)]),
     ],
 )
-def test_models_above_7b_are_warned_of_and_above_13b_refused_on_a_share(model: str, severity: Severity | None) -> None:
+def test_models_above_7b_are_warned_of_and_above_13b_refused_on_a_share(model: str, said: list[tuple[str, Severity]]) -> None:
     pool = {**SLICED, "gpu": "h100", "gpus_per_node": 8}
-    findings = found(planned(pool, {"model": {"id": model}}), "GPU-106")
-    assert [finding.severity for finding in findings] == ([] if severity is None else [severity])
+    made = planned(pool, {"model": {"id": model}})
+    assert [(finding.code, finding.severity) for code in ("GPU-106", "GPU-108") for finding in found(made, code)] == said
 
 
 def test_large_models_on_mig_or_whole_cards_are_fine() -> None:
@@ -155,13 +158,13 @@ def pods(*, level: str | None, volume: dict[str, Any]) -> list[Document]:
 @pytest.mark.parametrize(("level", "refused"), [("baseline", True), ("restricted", True), ("privileged", False), (None, False)])
 def test_a_node_folder_in_a_namespace_that_forbids_it_is_refused(level: str | None, refused: bool) -> None:
     documents = pods(level=level, volume={"name": "x", "hostPath": {"path": "/data"}})
-    codes = [finding.code for finding in judge(recognise(documents))]
+    codes = [finding.code for finding in judge(recognise(documents), today=TODAY)]
     assert ("STO-101" in codes) is refused
 
 
 def test_a_claim_is_allowed_at_every_level() -> None:
     documents = pods(level="restricted", volume={"name": "x", "persistentVolumeClaim": {"claimName": "c"}})
-    assert "STO-101" not in [finding.code for finding in judge(recognise(documents))]
+    assert "STO-101" not in [finding.code for finding in judge(recognise(documents), today=TODAY)]
 
 
 def local(binding: str | None) -> list[Document]:
@@ -182,7 +185,7 @@ def local(binding: str | None) -> list[Document]:
 
 @pytest.mark.parametrize(("binding", "refused"), [("Immediate", True), (None, True), ("WaitForFirstConsumer", False)])
 def test_local_volumes_that_bind_before_the_pod_is_scheduled_are_refused(binding: str | None, refused: bool) -> None:
-    codes = [finding.code for finding in judge(recognise(local(binding)))]
+    codes = [finding.code for finding in judge(recognise(local(binding)), today=TODAY)]
     assert ("STO-102" in codes) is refused
 
 

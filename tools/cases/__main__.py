@@ -1,5 +1,6 @@
 """One JSON line per case: ``{"id", "verdict", "codes", "why"}``. Reads each case's ``input``, never its ``expected``."""
 
+import datetime as dt
 import json
 import sys
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ def verdict(case: Mapping[str, Any]) -> dict[str, Any]:
     bundle = bundle_of(mapping(case.get("input")))
     if bundle is None or not bundle.workloads:
         return {"id": case.get("id"), "verdict": "unsupported", "codes": [], "why": "the input speaks of nothing that is known here"}
-    said = [finding for finding in judge(bundle) if finding.severity is not Severity.INFO]
+    said = [finding for finding in judge(bundle, today=dt.date.today()) if finding.severity is not Severity.INFO]
     errors = [finding for finding in said if finding.severity is Severity.ERROR]
     word = "reject" if errors else "warn" if said else "accept"
     return {"id": case.get("id"), "verdict": word, "codes": codes(errors or said), "why": why(errors or said)}

@@ -1,14 +1,14 @@
 """How rules read facts: GPU units of containers and pods, the GPUs an engine uses, the container it runs in."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
 from interlock.infra.catalog.tables import table
-from interlock.infra.facts import Bundle, Container, Fact, Pod, Pool, Role, Workload, known, unknown
+from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Pool, Role, Workload, known, unknown
 from interlock.infra.values import quantity
 
 COUNTED_VENDORS = ("nvidia", "amd", "gaudi")
@@ -167,17 +167,11 @@ def pods_text(workload: Workload) -> str:
     return " + ".join(parts)
 
 
-def where(workload: Workload, name: str, fact: Fact[Any] | None = None) -> str:
-    """The path of a fact, or the path where it would stand."""
+def where(workload: Workload, place: Place, fact: Fact[Any] | None = None) -> str:
+    """The path of a fact; for an absent one where it would stand, as the recogniser says, else the pod, the object, or the place's name."""
     if fact is not None and fact.path:
         return fact.path
-    return workload.paths.get(name) or (workload.pods[0].path if workload.pods else "") or workload.origin.path or name
-
-
-def text_of(values: Mapping[str, Fact[str]], name: str) -> str:
-    """A known value of a mapping of facts, else the empty string."""
-    fact = values.get(name, Fact())
-    return str(fact.value) if fact.known else ""
+    return workload.paths.get(place) or (workload.pods[0].path if workload.pods else "") or workload.origin.path or place.value
 
 
 _NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
