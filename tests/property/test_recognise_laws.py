@@ -1,6 +1,5 @@
 """Laws of recognition: what changes nothing for Kubernetes changes no finding, and any text is read in bounded time."""
 
-import datetime as dt
 import json
 import random
 from functools import cache
@@ -15,8 +14,7 @@ from interlock.cli.reading import load_text
 from interlock.cli.reading.marked import read_stream
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.judge import judge
-
-TODAY = dt.date(2026, 11, 29)
+from tests.support import TODAY
 
 MANIFESTS = Path(__file__).parents[1] / "data" / "manifests"
 LAW = settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -1,7 +1,6 @@
 """Recognition answers for any data: mutated manifests, unknown values anywhere, arbitrary text as script and arguments."""
 
 import copy
-import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ from interlock.infra.recognise.arguments import read_arguments
 from interlock.infra.recognise.shell import Shell
 from interlock.infra.recognise.words import Word
 from interlock.infra.rules.judge import judge
-
-TODAY = dt.date(2026, 11, 29)
+from tests.support import TODAY
 
 MANIFESTS = Path(__file__).parents[1] / "data" / "manifests"
 LAW = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

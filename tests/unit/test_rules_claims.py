@@ -1,7 +1,6 @@
 """Claims of widely read articles that are wrong today: a configuration that follows one is told so."""
 
 import copy
-import datetime as dt
 import json
 from typing import Any
 
@@ -11,10 +10,9 @@ import yaml
 from interlock.cli.reading import load_text
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.judge import judge
+from tests.support import TODAY
 from tools.cases.facts import bundle_of
 from tools.findings.examples import examples
-
-TODAY = dt.date(2026, 11, 29)
 
 SERVER: dict[str, Any] = next(iter(yaml.safe_load_all(examples()["GPU-001"].good)))
 

@@ -1,6 +1,5 @@
 """Each rule's examples: the bad one has its finding, the good one (the remedy applied) has not."""
 
-import datetime as dt
 import json
 from dataclasses import replace
 from functools import cache
@@ -15,12 +14,11 @@ from interlock.infra.recognise import recognise
 from interlock.infra.rules.findings import Finding, Severity
 from interlock.infra.rules.judge import RULES, judge
 from interlock.infra.rules.rule import Rule
+from tests.support import TODAY
 from tools.cases.facts import bundle_of
 from tools.findings.__main__ import PAGE
 from tools.findings.examples import examples
 from tools.findings.page import page
-
-TODAY = dt.date(2026, 11, 29)
 
 EXAMPLES = examples()
 

@@ -1,9 +1,6 @@
-import datetime as dt
-
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.judge import judge
-
-TODAY = dt.date(2026, 11, 29)
+from tests.support import TODAY
 
 
 def codes(*arguments: str) -> set[str]:

@@ -1,6 +1,5 @@
 """A rule that is stricter with our own config says so in its declaration; no rule asks who wrote an object."""
 
-import datetime as dt
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +13,10 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.judge import RULES, judge
 from interlock.infra.rules.reading.units import where
 from interlock.infra.rules.rule import Hit, Rule
+from tests.support import TODAY
 from tools.findings.examples import examples
 from tools.findings.page import page
 
-TODAY = dt.date(2026, 11, 29)
 RULES_FOLDER = Path(__file__).resolve().parents[2] / "infra" / "rules"
 IDLE = """
 apiVersion: apps/v1

@@ -1,7 +1,6 @@
 """What looks like a fault and is none: inputs that each error rule must let pass, or may only remark on."""
 
 import copy
-import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +12,7 @@ from interlock.infra.facts import Bundle
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.findings import Finding, Severity
 from interlock.infra.rules.judge import judge
-
-TODAY = dt.date(2026, 11, 29)
+from tests.support import TODAY
 
 Manifest = dict[str, Any]
 Change = Callable[[Manifest], None]

@@ -1,6 +1,5 @@
 """Rules of shared cards, MIG layouts and node folders, each with the case it refuses and the near one it lets through."""
 
-import datetime as dt
 from typing import Any
 
 import pytest
@@ -14,8 +13,6 @@ from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.findings import Finding, Severity
 from interlock.infra.rules.judge import judge
 from tests.support import TODAY
-
-TODAY = dt.date(2026, 11, 29)
 
 SLICED = {"name": "sliced", "gpu": "l4", "nodes": 2, "gpus_per_node": 1, "share": {"kind": "time-slicing", "replicas": 2}}
 CUT = {"name": "cut", "gpu": "a100", "nodes": 1, "gpus_per_node": 8, "share": {"kind": "mig", "profile": "1g.10gb"}}
