@@ -2,8 +2,9 @@
 
 from enum import StrEnum
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from interlock.infra.catalog.images import vllm_version
 from interlock.infra.config.base import Config
 
 
@@ -40,9 +41,20 @@ class ImageConfig(Config):
     """``deployment``: the pinned vLLM image; ``cpu``: test only, the real engine without a GPU."""
     reference: str | None = None
     """Another image, with tag and digest; None = the track's pinned one."""
+    vllm: str | None = Field(default=None, pattern=r"^\d+\.\d+(\.\d+)*([a-z.]+\d+)?$")
+    """vLLM version inside ``reference``, such as 0.33.0; needed where its tag does not say it, as with an image of your own."""
     pull_policy: str | None = None
     """imagePullPolicy; None = IfNotPresent."""
     pull_secrets: tuple[str, ...] = ()
     """Names of existing pull Secrets."""
     registry: str | None = None
     """Mirror that stands in for the image's own registry (air-gapped clusters)."""
+
+    @model_validator(mode="after")
+    def _version_of_the_reference(self) -> "ImageConfig":
+        if self.vllm and not self.reference:
+            raise ValueError("vllm: the track's image has its own version; state vllm beside an image reference only, or remove it")
+        said = vllm_version(self.reference) if self.reference else None
+        if self.vllm and said and said != self.vllm:
+            raise ValueError(f"vllm: {self.vllm} is not the version that {self.reference} names ({said}): correct one of them")
+        return self

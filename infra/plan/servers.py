@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from interlock.infra.catalog.images import vllm_version
 from interlock.infra.catalog.tracks import TrackImage, tracks
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.models import ImageConfig, ImageTrack
@@ -153,13 +154,9 @@ def image_reference(config: ImageConfig, image: TrackImage) -> str:
 
 def engine_version(server: ServerConfig, image: TrackImage) -> str:
     """The vLLM version of the server's image; empty when it cannot be told."""
-    return image.vllm if server.image.reference is None else version_of(server.image.reference)
-
-
-def version_of(reference: str) -> str:
-    """The vLLM version that a tag such as ``v0.33.0`` names, else empty."""
-    tag = reference.partition("@")[0].rpartition("/")[2].partition(":")[2].removeprefix("v")
-    return tag if tag[:1].isdigit() else ""
+    if server.image.reference is None:
+        return image.vllm
+    return server.image.vllm or vllm_version(server.image.reference) or ""
 
 
 def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int, path: str) -> ServeArgs:

@@ -30,6 +30,7 @@ def _enriched(workload: Workload, servers: dict[str, PlannedServer]) -> Workload
         attention_heads=_known(server.attention_heads, f"{base}.model"),
         kv_heads=_known(server.kv_heads, f"{base}.model"),
         weight_bytes=_known(server.weight_bytes, f"{base}.model"),
+        version=known(server.vllm, f"{base}.image") if server.vllm else workload.engine.version,
         load_seconds=known(server.times.load, f"{base}.startup_seconds"),
     )
     origin = replace(workload.origin, ours=True)

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterable
 
+from interlock.infra.catalog.images import image_reference
 from interlock.infra.facts import Bundle, Container, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import accelerators, counted, engine_containers, older, where
 from interlock.infra.rules.rule import Hit, Settings, rule
-from interlock.infra.rules.ver_images import reference
 
 _CUDA_IMAGES = (
     "vllm/vllm-openai",
@@ -32,12 +32,12 @@ _UUID = re.compile(r"^(GPU|MIG)-", re.IGNORECASE)
 
 def image_vendor(image: str) -> str:
     """The vendor an image is built for as its name says it; the official openai image is CUDA; empty when the name does not say."""
-    ref = reference(image.lower())
-    name = f"{ref.repository}:{ref.tag}"
+    ref = image_reference(image.lower())
+    name = f"{ref.name}:{ref.tag}"
     for pattern, vendor in _IMAGE_VENDORS:
         if pattern.search(name):
             return vendor
-    return "nvidia" if ref.repository.removeprefix("docker.io/") in _CUDA_IMAGES else ""
+    return "nvidia" if any(map(ref.is_on_hub, _CUDA_IMAGES)) else ""
 
 
 _OFFICIAL = re.compile(
@@ -49,7 +49,7 @@ _OFFICIAL = re.compile(
 def official(workload: Workload) -> bool:
     """Whether the engine runs from an image of a known publisher, so that its version's flags are known."""
     images = [container.image for _, container in engine_containers(workload)]
-    known = [reference(image.get()).repository for image in images if image.known]
+    known = [image_reference(image.get()).name for image in images if image.known]
     return bool(known) and all(_OFFICIAL.match(name) for name in known)
 
 

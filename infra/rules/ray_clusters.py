@@ -3,12 +3,12 @@
 import ipaddress
 from collections.abc import Iterable, Mapping
 
+from interlock.infra.catalog.images import image_reference
 from interlock.infra.facts import Bundle, Container, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.ray import head_of
 from interlock.infra.rules.reading.units import engine_containers, version_of, where
 from interlock.infra.rules.rule import Hit, Settings, rule
-from interlock.infra.rules.ver_images import reference
 
 _LLM = ("https://docs.ray.io/en/latest/serve/llm/index.html",)
 _KUBERAY = ("https://docs.ray.io/en/latest/cluster/kubernetes/user-guides/rayservice-high-availability.html",)
@@ -56,10 +56,9 @@ def image_without_ray(workload: Workload, bundle: Bundle, settings: Settings) ->
     for pod in workload.pods:
         for container in pod.containers[:1]:
             image = container.image
-            ref = reference(image.get()) if image.known else reference("")
+            ref = image_reference(image.get() if image.known else "")
             version = version_of(ref.tag)
-            official = ref.repository.removeprefix("docker.io/") == "vllm/vllm-openai"
-            if official and since and version and version >= since:
+            if ref.is_on_hub("vllm/vllm-openai") and since and version and version >= since:
                 text = f"vllm/vllm-openai {ref.tag} carries no Ray, so KubeRay's ray start fails"
                 yield Hit(image.path, text, "use rayproject/ray-llm of a proven track", image.get())
 

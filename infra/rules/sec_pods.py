@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
+from interlock.infra.catalog.images import image_reference
 from interlock.infra.facts import Bundle, Container, Fact, Mount, Place, Pod, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import engine_containers, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, rule
-from interlock.infra.rules.ver_images import reference
 
 
 @rule(
@@ -69,8 +69,8 @@ def home(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit
         named = user.known and user.get() not in ("0", str(settings["image_user"]))
         if not (named or (switched_on(non_root) and user.absent)) or container.env_from:
             continue
-        image = reference(str(container.image.value)).repository if container.image.known else ""
-        if image.removeprefix("docker.io/") != "vllm/vllm-openai" or any(name in container.env for name in _CACHES):
+        image = image_reference(str(container.image.value) if container.image.known else "")
+        if not image.is_on_hub("vllm/vllm-openai") or any(name in container.env for name in _CACHES):
             continue
         covered = [mount for mount in _writable(pod, container) if f"{mount.mount_path.rstrip('/')}/".startswith("/.cache/")]
         if not covered and not (workload.engine.model.known and workload.engine.model.get().startswith("/")):

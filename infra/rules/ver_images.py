@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from interlock.infra.catalog.images import image_reference
 from interlock.infra.catalog.vllm_tables import vllm_names
 from interlock.infra.facts import Bundle, Container, Workload
 from interlock.infra.rules.findings import Severity
@@ -18,23 +18,6 @@ _INSTALLS = re.compile(
     r"\b(?:pip3?|uv pip|uv)\s+(?:install|add|sync)\b|\bgit\s+clone\b"
     r"|\b(?:apt-get|apt|dnf|yum|apk|microdnf)\b[^;&|\n]{0,40}\s(?:install|add)\b"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """An image reference taken apart."""
-
-    repository: str
-    tag: str
-    digest: str
-
-
-def reference(image: str) -> Reference:
-    """Repository, tag and digest of an image reference; a colon in the registry's port is no tag."""
-    name, _, digest = image.strip().partition("@")
-    head, slash, last = name.rpartition("/")
-    last, _, tag = last.partition(":")
-    return Reference(f"{head}{slash}{last}", tag, digest)
 
 
 def moving(tag: str) -> bool:
@@ -68,12 +51,12 @@ def floating(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
         if not image.known or not image.get().strip() or image.get() in seen:
             continue
         seen.add(image.get())
-        ref = reference(image.get())
+        ref = image_reference(image.get())
         if ref.digest or not moving(ref.tag):
             continue
         what = f"tag {ref.tag!r} moves" if ref.tag else "no tag means latest"
         text = f"{what}: two pods of one Deployment can run different vLLM versions, and flags or defaults change without a change here"
-        yield Hit(image.path, text, f"write {ref.repository}:{settings['example_tag']}@sha256:... (a version you tested)", image.get())
+        yield Hit(image.path, text, f"write {ref.name}:{settings['example_tag']}@sha256:... (a version you tested)", image.get())
 
 
 @rule(
@@ -91,15 +74,15 @@ def doubtful(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
     for _, container in engine_containers(workload):
         if not container.image.known:
             continue
-        ref = reference(container.image.get())
-        official = ref.repository.removeprefix("docker.io/").removeprefix("index.docker.io/")
-        if official == "vllm/vllm-openai" and re.match(r"\d+\.\d+", ref.tag):
+        ref = image_reference(container.image.get())
+        stock = ref.is_on_hub("vllm/vllm-openai")
+        if stock and re.match(r"\d+\.\d+", ref.tag):
             text = f"tags of vllm/vllm-openai start with v; {ref.tag} does not exist"
             yield Hit(container.image.path, text, f"write vllm/vllm-openai:v{ref.tag}", container.image.get())
-        elif official == "vllm/vllm-openai" and _ahead(ref.tag):
+        elif stock and _ahead(ref.tag):
             text = f"no release {ref.tag} was known on {settings['known_on']}; the newest was {vllm_names('flags').versions[-1]}"
             yield Hit(container.image.path, text, "check the tag at its publisher", container.image.get())
-        elif official in ("vllm/vllm", "vllm-project/vllm", "vllm-project/vllm-openai", "vllm"):
+        elif any(map(ref.is_on_hub, ("vllm/vllm", "vllm-project/vllm", "vllm-project/vllm-openai", "vllm"))):
             yield Hit(container.image.path, "vLLM publishes no image of this name", "write vllm/vllm-openai", container.image.get())
 
 

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from interlock.infra.config import load
+from interlock.infra.errors import ConfigError
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.preview import preview
 
@@ -123,7 +124,23 @@ def test_a_mirror_stands_before_the_image() -> None:
 
 
 def test_an_image_of_the_user_tells_its_version_by_its_tag() -> None:
-    assert planned({"image": {"reference": "r/vllm:v0.29.0@sha256:" + "0" * 64}}).servers[0].vllm == "0.29.0"
+    digest = "@sha256:" + "0" * 64
+    assert planned({"image": {"reference": "r.example.com/vllm/vllm-openai:v0.29.0" + digest}}).servers[0].vllm == "0.29.0"
+    assert planned({"image": {"reference": "rayproject/ray-llm:2.60.0-py312-cu130" + digest}}).servers[0].vllm == "0.29.0"
+
+
+def test_the_version_in_an_own_image_is_what_the_config_states_and_never_guessed_from_its_tag() -> None:
+    reference = "r.example.com/team/chat:v3.1.0@sha256:" + "0" * 64
+    assert planned({"image": {"reference": reference}}).servers[0].vllm == ""
+    assert planned({"image": {"reference": reference, "vllm": "0.29.0"}}).servers[0].vllm == "0.29.0"
+
+
+@pytest.mark.parametrize(
+    "image", [{"vllm": "0.33.0"}, {"reference": "vllm/vllm-openai:v0.33.0", "vllm": "0.29.0"}, {"reference": "r/x:1", "vllm": "newest"}]
+)
+def test_a_version_that_the_image_contradicts_is_refused(image: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"servers\[0\]\.image"):
+        planned({"image": image})
     assert planned({"image": {"reference": "r/vllm:nightly"}}).servers[0].vllm == ""
 
 

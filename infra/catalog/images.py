@@ -1,0 +1,89 @@
+"""Image references: their parts, the family they belong to, and the vLLM version that a tag of a known family means."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from interlock.infra.catalog.tables import table
+
+_FILE = "engine_images.json"
+_HUB = ("", "docker.io", "index.docker.io", "registry-1.docker.io")
+_LONGEST = 1000
+"""Characters; a longer text is no reference that a container runtime would take (a name has at most 255)."""
+_RELEASE = re.compile(r"^v?(\d+\.\d+(?:\.\d+)*(?:\.?(?:post|rc|dev|a|b)\d+)?)(?=$|[-+_.])")
+_NAMED = re.compile(r"vllm[-_]?v?(\d+\.\d+(?:\.\d+)*(?:\.?(?:post|rc)\d+)?)")
+_LEADING = re.compile(r"^v?(\d+(?:\.\d+)+)(?=$|-)")
+
+
+@dataclass(frozen=True, slots=True)
+class ImageReference:
+    """An image reference taken apart; what it does not say is empty."""
+
+    registry: str
+    """Host and port (``nvcr.io``, ``localhost:5000``); empty for Docker Hub's short form."""
+    repository: str
+    """``vllm/vllm-openai``."""
+    tag: str
+    digest: str
+    """``sha256:...``."""
+
+    @property
+    def name(self) -> str:
+        """Registry and repository as written, without tag and digest."""
+        return f"{self.registry}/{self.repository}" if self.registry else self.repository
+
+    def is_on_hub(self, repository: str) -> bool:
+        """Whether it is that repository of Docker Hub, in any of the spellings of the registry."""
+        return self.registry in _HUB and self.repository == repository
+
+
+@cache
+def image_reference(text: str) -> ImageReference:
+    """The parts of ``registry/repository:tag@digest``. The first part is a registry when it has a dot or a port, or is ``localhost``."""
+    name, _, digest = text.strip().partition("@")
+    head, slash, last = name.rpartition("/")
+    base, _, tag = last.partition(":")
+    first, _, rest = f"{head}{slash}{base}".partition("/")
+    if rest and ("." in first or ":" in first or first == "localhost"):
+        return ImageReference(first, rest, tag, digest)
+    return ImageReference("", f"{head}{slash}{base}", tag, digest)
+
+
+@cache
+def image_family(text: str) -> Mapping[str, Any]:
+    """The catalog's row for an image: ``engine``, ``vendor``, ``entrypoint``; empty for an image that it does not know."""
+    if not text or len(text) > _LONGEST:
+        return {}
+    name = text.partition("@")[0].lower()
+    parts = {"all": name, "last": name.rpartition("/")[2]}
+    return next((row for pattern, row in _patterns("images") if pattern.search(parts[row.get("part", "all")])), {})
+
+
+@cache
+def vllm_version(text: str) -> str | None:
+    """The vLLM version that an image's tag means; None = unknown.
+
+    Only the tags of known families mean one: some are vLLM's own, some stand in a table (Ray's and NVIDIA's releases), some name it
+    (``...-vllm0.11.0-...``). The tag of anybody's own image tells nothing.
+    """
+    ref, engine = image_reference(text), image_family(text).get("engine")
+    if not ref.tag or engine not in ("vllm", "ray"):
+        return None
+    tag = ref.tag.lower()
+    row = next((row for pattern, row in _patterns("versions") if pattern.search(ref.name.lower())), {})
+    if "table" in row:
+        leading = _LEADING.match(tag)
+        found: str | None = row["table"].get(leading[1]) if leading else None
+        return found
+    named, release = _NAMED.search(tag), _RELEASE.match(tag) if row else None
+    if named and engine == "vllm":
+        return named[1]
+    # No release of vLLM has another first number than 0: v1.2.3 is the version of something else.
+    return release[1] if release and release[1].startswith("0.") else None
+
+
+@cache
+def _patterns(kind: str) -> tuple[tuple[re.Pattern[str], Mapping[str, Any]], ...]:
+    return tuple((re.compile(row["match"]), row) for row in table(_FILE)[kind])
