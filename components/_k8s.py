@@ -11,16 +11,8 @@ from typing import Any
 
 import pulumi
 
+from interlock.infra.catalog.kinds import kind_of_object
 from interlock.infra.config.stores import Keep
-
-# The provider waits for kinds that it knows; for others, and where its waiting is wrong, it does what these annotations say.
-# A claim may bind only when its first pod is scheduled, and that pod's Deployment comes after the claim.
-_AWAIT = {
-    "Gateway": {"pulumi.com/waitFor": "condition=Programmed"},
-    "HTTPRoute": {"pulumi.com/waitFor": 'jsonpath={.status.parents[*].conditions[?(@.type=="Accepted")].status}=True'},
-    "PersistentVolumeClaim": {"pulumi.com/skipAwait": "true"},
-    "ScaledObject": {"pulumi.com/waitFor": "condition=Ready"},
-}
 
 
 def apply(name: str, manifest: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Resource:
@@ -55,9 +47,10 @@ def _of_the_sdk() -> pulumi.ResourceOptions:
 
 
 def _awaited(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    how = _AWAIT.get(manifest["kind"])
-    if how is None:
+    # The provider waits for kinds that it knows; for others, and where its waiting is wrong, it does what these annotations say.
+    how = kind_of_object(manifest).wait
+    if not how:
         return dict(manifest)
     metadata = manifest["metadata"]
-    annotations = how | metadata.get("annotations", {})
+    annotations = {**how} | metadata.get("annotations", {})
     return {**manifest, "metadata": {**metadata, "annotations": annotations}}

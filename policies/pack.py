@@ -17,6 +17,7 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 
+from interlock.infra.catalog.kinds import kinds
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.findings import Finding, Severity, Waiver
 from interlock.infra.rules.judge import RULES, judge
@@ -25,11 +26,6 @@ from interlock.policies.adapt import document
 Level = EnforcementLevel
 LEVELS = {Severity.ERROR: Level.MANDATORY, Severity.WARNING: Level.ADVISORY, Severity.INFO: Level.DISABLED}
 """What a finding does when the pack's config says nothing about its rule."""
-
-RUNS_NOTHING = frozenset(
-    {"ConfigMap", "Secret", "Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "StorageClass"}
-)
-"""Kinds that start nothing: they are judged with the stack alone. Programs have many of them."""
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Key = tuple[str, str, str, str]
@@ -77,7 +73,9 @@ class Judge:
         if seen is None:
             return
         self._documents[args.urn] = seen
-        if args.resource_type.rpartition(":")[2] in RUNS_NOTHING:
+        # Kinds that start nothing are judged with the stack alone: programs have many of them.
+        kind = kinds().get(args.resource_type.rpartition(":")[2])
+        if kind and kind.runs_nothing:
             return
         for finding in self._at(Level.MANDATORY, self._findings([seen], closed=False)):
             self._reported.add(_key(finding))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from interlock.infra.catalog.kinds import kind_of
 from interlock.infra.naming import label
 
 Manifest = dict[str, Any]
@@ -27,7 +28,8 @@ def labels(stack: str, server: str) -> dict[str, str]:
 
 
 def manifest(api_version: str, kind: str, name: str, namespace: str | None, meta_labels: Mapping[str, str], **body: Any) -> Manifest:
-    """An object with its metadata; ``namespace`` None = cluster-wide."""
+    """An object with its metadata; ``namespace`` None = cluster-wide. Raises UnknownKindError for a kind that the catalog does not have."""
+    kind_of(api_version, kind)
     metadata: dict[str, Any] = {"name": name, "labels": dict(meta_labels)}
     if namespace is not None:
         metadata["namespace"] = namespace

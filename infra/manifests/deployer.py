@@ -4,9 +4,9 @@ An administrator applies these objects once; everything after that is done as th
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from interlock.infra.catalog.kinds import Kind, Maker, kind_of_object, kinds
 from interlock.infra.config.cluster import ClusterConfig, Scope
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
@@ -20,60 +20,6 @@ RBAC = "rbac.authorization.k8s.io"
 READ = ("get", "list", "watch")
 MANAGE = (*READ, "create", "update", "patch", "delete")
 
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """How RBAC names a kind."""
-
-    group: str
-    plural: str
-    namespaced: bool = True
-
-
-KINDS = {
-    "ConfigMap": Kind("", "configmaps"),
-    "LimitRange": Kind("", "limitranges"),
-    "Namespace": Kind("", "namespaces", namespaced=False),
-    "Node": Kind("", "nodes", namespaced=False),
-    "PersistentVolume": Kind("", "persistentvolumes", namespaced=False),
-    "PersistentVolumeClaim": Kind("", "persistentvolumeclaims"),
-    "ResourceQuota": Kind("", "resourcequotas"),
-    "Service": Kind("", "services"),
-    "ServiceAccount": Kind("", "serviceaccounts"),
-    "DaemonSet": Kind("apps", "daemonsets"),
-    "Deployment": Kind("apps", "deployments"),
-    "HorizontalPodAutoscaler": Kind("autoscaling", "horizontalpodautoscalers"),
-    "Job": Kind("batch", "jobs"),
-    "HTTPRoute": Kind("gateway.networking.k8s.io", "httproutes"),
-    "NodePool": Kind("karpenter.sh", "nodepools", namespaced=False),
-    "ScaledObject": Kind("keda.sh", "scaledobjects"),
-    "Ingress": Kind("networking.k8s.io", "ingresses"),
-    "RuntimeClass": Kind("node.k8s.io", "runtimeclasses", namespaced=False),
-    "PodDisruptionBudget": Kind("policy", "poddisruptionbudgets"),
-    "ClusterRole": Kind(RBAC, "clusterroles", namespaced=False),
-    "ClusterRoleBinding": Kind(RBAC, "clusterrolebindings", namespaced=False),
-    "DeviceClass": Kind("resource.k8s.io", "deviceclasses", namespaced=False),
-    "ResourceClaimTemplate": Kind("resource.k8s.io", "resourceclaimtemplates"),
-    "PriorityClass": Kind("scheduling.k8s.io", "priorityclasses", namespaced=False),
-    "StorageClass": Kind("storage.k8s.io", "storageclasses", namespaced=False),
-}
-"""Every kind that a stack may make."""
-
-SERVING = (
-    "ConfigMap",
-    "PersistentVolumeClaim",
-    "Service",
-    "DaemonSet",
-    "Deployment",
-    "HorizontalPodAutoscaler",
-    "Job",
-    "HTTPRoute",
-    "ScaledObject",
-    "Ingress",
-    "PodDisruptionBudget",
-    "ResourceClaimTemplate",
-)
-"""Kinds in the namespace of a serving stack, whether the present config asks for them or not: a later change needs no new role."""
 
 # Pulumi's Kubernetes provider watches these until a workload is up.
 WATCHED = (("", ("endpoints", "events", "pods")), ("apps", ("replicasets",)), ("discovery.k8s.io", ("endpointslices",)))
@@ -89,7 +35,7 @@ def deployer_objects(config: ClusterConfig, plan: ClusterPlan) -> list[Manifest]
     account = {"kind": "ServiceAccount", "name": NAME, "namespace": space}
     roles = [manifest(f"{RBAC}/v1", "ClusterRole", joined(NAME, plan.stack), None, names, rules=cluster_rules(config, plan))]
     if config.scope is not Scope.PLATFORM:
-        roles.append(manifest(f"{RBAC}/v1", "Role", NAME, space, names, rules=namespace_rules()))
+        roles.append(manifest(f"{RBAC}/v1", "Role", NAME, space, names, rules=namespace_rules(render(config, plan), space)))
     bindings = [
         {
             "apiVersion": role["apiVersion"],
@@ -103,10 +49,14 @@ def deployer_objects(config: ClusterConfig, plan: ClusterPlan) -> list[Manifest]
     return [namespace_object(config, plan.stack), manifest("v1", "ServiceAccount", NAME, space, names), *roles, *bindings]
 
 
-def namespace_rules() -> list[dict[str, Any]]:
-    """What a serving stack needs inside its namespace: its own kinds, and to see pods come up. No Secrets, no pods of its own."""
-    watched = [_rule(group, plurals, READ) for group, plurals in WATCHED]
-    return [*_managed(KINDS[kind] for kind in SERVING), *watched]
+def namespace_rules(objects: Sequence[Manifest], namespace: str) -> list[dict[str, Any]]:
+    """What a serving stack needs inside its namespace: its kinds, and to see pods come up. No Secrets, no pods of its own.
+
+    Kinds that the present config does not ask for are among them: a later change needs no new role.
+    """
+    inside = {kind_of_object(made).kind for made in objects if made["metadata"].get("namespace") == namespace}
+    managed = [kind for kind in kinds().values() if kind.namespaced and (kind.made is Maker.SERVING or kind.kind in inside)]
+    return [*_managed(managed), *(_rule(group, plurals, READ) for group, plurals in WATCHED)]
 
 
 def cluster_rules(config: ClusterConfig, plan: ClusterPlan) -> list[dict[str, Any]]:
@@ -118,9 +68,9 @@ def cluster_rules(config: ClusterConfig, plan: ClusterPlan) -> list[dict[str, An
         # Whether a change of how cards are shared meets nodes in use is asked before it is made.
         rules.append(_rule("", ("nodes", "pods"), READ))
         platform = platform_objects(config, plan.stack)
-        outside = {made["kind"] for made in platform if KINDS[made["kind"]].namespaced}
+        outside = {kind.kind: kind for kind in map(kind_of_object, platform) if kind.namespaced}
         if outside:
-            rules += [*_managed(KINDS[kind] for kind in sorted(outside)), *(_rule(group, plurals, READ) for group, plurals in WATCHED)]
+            rules += [*_managed(outside[name] for name in sorted(outside)), *(_rule(group, plurals, READ) for group, plurals in WATCHED)]
         # Kubernetes lets nobody hand out rights that he does not have.
         rules += [rule for made in platform for rule in made.get("rules", ()) if made["kind"] == "ClusterRole"]
     return rules
@@ -128,18 +78,18 @@ def cluster_rules(config: ClusterConfig, plan: ClusterPlan) -> list[dict[str, An
 
 def _named(objects: Sequence[Manifest]) -> Iterator[dict[str, Any]]:
     """Rights on cluster-wide objects, by name where RBAC knows the name: a create has none yet."""
-    for kind in sorted({made["kind"] for made in objects if not KINDS[made["kind"]].namespaced}):
-        names = sorted(made["metadata"]["name"] for made in objects if made["kind"] == kind)
-        known = KINDS[kind]
-        if kind != "Node":
+    clusterwide = {kind.kind: kind for kind in map(kind_of_object, objects) if not kind.namespaced}
+    for name, known in sorted(clusterwide.items()):
+        names = sorted(made["metadata"]["name"] for made in objects if made["kind"] == name)
+        if name != "Node":
             yield _rule(known.group, (known.plural,), ("create",))
-        changes = tuple(verb for verb in MANAGE if verb != "create" and not (kind == "Node" and verb == "delete"))
+        changes = tuple(verb for verb in MANAGE if verb != "create" and not (name == "Node" and verb == "delete"))
         yield _rule(known.group, (known.plural,), changes, tuple(names))
 
 
-def _managed(kinds: Iterable[Kind]) -> list[dict[str, Any]]:
+def _managed(managed: Iterable[Kind]) -> list[dict[str, Any]]:
     by_group: dict[str, list[str]] = {}
-    for kind in kinds:
+    for kind in managed:
         by_group.setdefault(kind.group, []).append(kind.plural)
     return [_rule(group, tuple(sorted(plurals)), MANAGE) for group, plurals in sorted(by_group.items())]
 

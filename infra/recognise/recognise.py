@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from interlock.infra.catalog.kinds import kinds
 from interlock.infra.facts import (
     Autoscaler,
     Budget,
@@ -57,7 +58,7 @@ _FIELDS = {
     DocumentProblem: "problems",
 }
 
-_READERS: dict[str, tuple[Reader, ...]] = {
+READERS: dict[str, tuple[Reader, ...]] = {
     "Service": (network.read_service,),
     "Ingress": (network.read_ingress,),
     "VirtualService": (network.read_virtual_service,),
@@ -96,8 +97,6 @@ _READERS: dict[str, tuple[Reader, ...]] = {
     "DynamoGraphDeployment": (operators.read_dynamo,),
     "DynamoComponentDeployment": (operators.read_dynamo,),
 }
-# Kinds whose own reader is all, or that never hold a pod template: not searched for one.
-_PLAIN = frozenset(_READERS) - {"Service", "Route"} | {"HTTPRoute", "GRPCRoute", "CustomResourceDefinition", "LimitRange", "NetworkPolicy"}
 _RELEASES = frozenset({"HelmRelease", "HelmChart", "Application", "Kustomization"})
 
 
@@ -136,7 +135,7 @@ def _problems(documents: Iterable[Document], workloads: Sequence[Workload]) -> I
     for document in documents:
         root = Node(document.data, document.path)
         engine = (document.file, document.index) in carrying
-        if engine or (carrying and root["kind"].string() in _READERS):
+        if engine or (carrying and root["kind"].string() in READERS):
             yield from schema_problems(root, origin(root, document), whole=engine)
             yield from leftovers(root, origin(root, document)) if engine else ()
         elif broken := schema_problems(root, origin(root, document), whole=False):
@@ -159,7 +158,7 @@ def _read(document: Document, context: Context, policies: network.Policies) -> I
     # Chart values may have a key ``kind`` of their own.
     manifest = any(root[key] for key in ("apiVersion", "metadata", "spec"))
     kind = root["kind"].string() if manifest else ""
-    for reader in _READERS.get(kind, ()):
+    for reader in READERS.get(kind, ()):
         yield from reader(root, document, context)
     if kind in ("HTTPRoute", "GRPCRoute"):
         yield from network.read_http_route(root, document, context, policies)
@@ -170,7 +169,7 @@ def _read(document: Document, context: Context, policies: network.Policies) -> I
             yield from charts.read_values(values, root, document, context)
     elif not kind:
         yield from charts.read_values(root, root, document, context)
-    elif kind not in _PLAIN:
+    elif kind not in kinds() or kinds()[kind].pods:
         yield from native.read_native(root, document, context)
         for template in native.templates(root):
             yield from observe.read_annotated(template.metadata, root, document, "pod")

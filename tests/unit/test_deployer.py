@@ -4,9 +4,11 @@ from typing import Any
 import pytest
 
 from interlock.cli.stackfile import read_stack
+from interlock.infra.catalog.kinds import kind_of_object
 from interlock.infra.config import ClusterConfig, load
 from interlock.infra.errors import ConfigError
-from interlock.infra.manifests.deployer import KINDS, SERVING, deployer_objects
+from interlock.infra.manifests.common import manifest
+from interlock.infra.manifests.deployer import deployer_objects, namespace_rules
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
 
@@ -26,13 +28,24 @@ def prod() -> ClusterConfig:
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.name)
 def test_every_kind_that_a_stack_makes_is_known_to_the_role(file: Path) -> None:
     read = read_stack(None, file)
-    kinds = {each["kind"] for each in render(read.config, plan(read.config, "any"))}
-    assert kinds <= set(KINDS)
+    objects = render(read.config, plan(read.config, "any"))
+    assert all(kind_of_object(each).made for each in objects)
 
 
 def test_every_namespaced_kind_of_a_serving_stack_may_be_managed(prod: ClusterConfig) -> None:
-    inside = [each["kind"] for each in render(prod, plan(prod, "prod")) if each["metadata"].get("namespace") == prod.namespace]
-    assert set(inside) <= set(SERVING)
+    inside = [kind_of_object(each) for each in render(prod, plan(prod, "prod")) if each["metadata"].get("namespace") == prod.namespace]
+    (role,) = [each for each in made(prod) if each["kind"] == "Role"]
+    managed = {
+        (group, name) for rule in role["rules"] if "create" in rule["verbs"] for group in rule["apiGroups"] for name in rule["resources"]
+    }
+    assert {(kind.group, kind.plural) for kind in inside} <= managed
+
+
+def test_a_namespaced_object_of_another_kind_brings_its_own_right(prod: ClusterConfig) -> None:
+    monitor = manifest("monitoring.coreos.com/v1", "PodMonitor", "chat", prod.namespace, {})
+    (added,) = [rule for rule in namespace_rules([monitor], prod.namespace) if rule["apiGroups"] == ["monitoring.coreos.com"]]
+    assert added["resources"] == ["podmonitors"]
+    assert not [rule for rule in namespace_rules([], prod.namespace) if rule["apiGroups"] == ["monitoring.coreos.com"]]
 
 
 def test_the_role_names_no_secrets_and_no_wildcards(prod: ClusterConfig) -> None:
