@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from interlock.infra.naming import check_name
+from interlock.infra.values import quantity
 
 
 class Config(BaseModel):
@@ -20,7 +21,14 @@ def _dns(value: str) -> str:
     return value
 
 
-Name = Annotated[str, Field(min_length=1, json_schema_extra={"format": "dns-label"})]
-"""A name that becomes part of Kubernetes names; checked by ``dns_name`` in the models that use it."""
+def _positive(value: str) -> str:
+    if quantity(value) <= 0:
+        raise ValueError(f"{value!r} is not above zero")
+    return value
 
-dns_name = _dns
+
+Name = Annotated[str, Field(min_length=1, json_schema_extra={"format": "dns-label"}), AfterValidator(_dns)]
+"""A name that becomes part of Kubernetes names: a DNS label."""
+
+Quantity = Annotated[str, Field(json_schema_extra={"format": "quantity"}), AfterValidator(_positive)]
+"""A Kubernetes quantity above zero, such as ``500m`` or ``16Gi``."""

@@ -4,9 +4,9 @@ import datetime as dt
 from enum import StrEnum
 from typing import Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from interlock.infra.config.base import Config, Name, dns_name
+from interlock.infra.config.base import Config, Name
 from interlock.infra.config.platform import PlatformConfig
 from interlock.infra.config.pools import PoolConfig
 from interlock.infra.config.servers import ServerConfig
@@ -32,9 +32,9 @@ class TargetConfig(Config):
     context: str | None = None
     """Context of the kubeconfig."""
     kubeconfig: str | None = None
-    """Path of the kubeconfig file; None = the user's own. Its content may be given as the secret ``interlock:kubeconfig`` instead."""
+    """Path of the kubeconfig file; omit to use your own. Its content may be given as the secret ``interlock:kubeconfig`` instead."""
     uid: str | None = None
-    """UID of the cluster's kube-system namespace; None = remembered at the first update."""
+    """UID of the cluster's kube-system namespace; omit to remember it at the first update."""
 
     @model_validator(mode="after")
     def _named(self) -> Self:
@@ -71,7 +71,7 @@ class ClusterConfig(Config):
     """Make the namespace with the stack; false = it is there: made by an administrator (``interlock render --deployer``) or for a
     tenant by the platform stack."""
     production: bool = False
-    """Protect volumes, refuse unpinned images and an empty state passphrase."""
+    """Protect volumes; refuse images that are named without a digest, and an empty passphrase for the state."""
     pools: tuple[PoolConfig, ...] = Field(min_length=1)
     """Node pools."""
     stores: tuple[StoreConfig, ...] = ()
@@ -86,8 +86,3 @@ class ClusterConfig(Config):
     """Findings accepted with a reason."""
     rules: dict[str, str | int | float | bool] = Field(default_factory=dict)
     """Rule settings by ``CODE.name``."""
-
-    @field_validator("namespace")
-    @classmethod
-    def _dns_label(cls, value: str) -> str:
-        return dns_name(value)

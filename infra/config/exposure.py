@@ -26,13 +26,13 @@ class RouteConfig(Config):
     gateway: str = "inference"
     """Gateway that an HTTPRoute attaches to."""
     gateway_namespace: str | None = None
-    """Its namespace; None = the stack's own."""
+    """Its namespace; omit for the stack's own."""
     ingress_class: str = "nginx"
     """Class of an Ingress."""
     timeout_seconds: int = Field(default=600, ge=0)
     """Seconds until the gateway cuts an answer; 0 = never."""
     tls_secret: str | None = None
-    """Name of an existing TLS Secret; None = plain HTTP at this hop."""
+    """Name of an existing TLS Secret; omit for plain HTTP at this hop."""
     paths: tuple[str, ...] = ("/v1",)
     """Path prefixes that are exposed."""
 

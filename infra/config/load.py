@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from interlock.infra.catalog.images import image_reference
 from interlock.infra.config.cluster import ClusterConfig, Scope
 from interlock.infra.config.stores import StoreKind
 from interlock.infra.errors import ConfigError, Problem
@@ -104,6 +105,7 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
                 f"{server.name!r} has {len(server.name)} characters; at most {room} leave room for what we append",
             )
     yield from _store_references(config, stores)
+    yield from _unpinned(config) if config.production else ()
     for index, tenant in enumerate(config.tenants):
         for pool in tenant.gpus:
             if pool not in pools:
@@ -123,6 +125,19 @@ def _store_references(config: ClusterConfig, stores: list[str]) -> Iterator[tupl
             yield f"stores[{index}].source", f"{store.source!r} is no store of this stack; stores: {_listed(stores)}"
         elif kinds[store.source] in (StoreKind.NODE_SYNC, StoreKind.HOST_PATH, StoreKind.LOCAL):
             yield f"stores[{index}].source", f"{store.source!r} is on single nodes itself; copy from a store that every node reaches"
+
+
+def _unpinned(config: ClusterConfig) -> Iterator[tuple[str, str]]:
+    """Images that the config names without a digest; those of the tracks are the catalog's to pin."""
+    images = [("platform.gpu_layer.image", config.platform.gpu_layer.image)]
+    images += [(f"servers[{index}].image.reference", server.image.reference) for index, server in enumerate(config.servers)]
+    for index, store in enumerate(config.stores):
+        images += [(f"stores[{index}].image", store.image)]
+        images += [(f"stores[{index}].prefetch[{place}].image", each.image) for place, each in enumerate(store.prefetch)]
+    for path, image in images:
+        if image and not image_reference(image).digest:
+            why = f"{image!r} has no digest, and a tag can be moved under a running service"
+            yield path, f"{why}: with production: true write {image_reference(image).name}:TAG@sha256:..."
 
 
 def _duplicates(kind: str, names: list[str]) -> Iterator[tuple[str, str]]:

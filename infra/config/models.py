@@ -14,9 +14,9 @@ class ModelConfig(Config):
     id: str = Field(min_length=1)
     """Model id (``Qwen/Qwen2.5-7B-Instruct``); facts come from the catalog when it is known there."""
     revision: str | None = None
-    """Commit of the model repository; pinned in prod."""
+    """Commit of the model repository; without one, a new commit changes the model at the next start of a pod."""
     path: str | None = None
-    """Folder inside the weights volume or image; None = the id is loaded from the hub or its cache."""
+    """Folder inside the weights volume or image; omit to load the id from the hub or its cache."""
     attention_heads: int | None = Field(default=None, ge=1)
     """Attention heads, when the catalog does not know the model."""
     kv_heads: int | None = Field(default=None, ge=1)
@@ -40,11 +40,11 @@ class ImageConfig(Config):
     track: ImageTrack = ImageTrack.DEPLOYMENT
     """``deployment``: the pinned vLLM image; ``cpu``: test only, the real engine without a GPU."""
     reference: str | None = None
-    """Another image, with tag and digest; None = the track's pinned one."""
+    """Another image, with tag and digest; omit for the track's own."""
     vllm: str | None = Field(default=None, pattern=r"^\d+\.\d+(\.\d+)*([a-z.]+\d+)?$")
     """vLLM version inside ``reference``, such as 0.33.0; needed where its tag does not say it, as with an image of your own."""
     pull_policy: str | None = None
-    """imagePullPolicy; None = IfNotPresent."""
+    """imagePullPolicy; omit for IfNotPresent."""
     pull_secrets: tuple[str, ...] = ()
     """Names of existing pull Secrets."""
     registry: str | None = None

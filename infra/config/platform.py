@@ -3,9 +3,9 @@
 from enum import StrEnum
 from typing import Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from interlock.infra.config.base import Config, Name, dns_name
+from interlock.infra.config.base import Config, Name
 
 
 class GpuLayerKind(StrEnum):
@@ -21,12 +21,12 @@ class GpuLayerConfig(Config):
     kind: GpuLayerKind = GpuLayerKind.INSTALLED
     """installed or device-plugin."""
     namespace: Name | None = None
-    """Namespace of the device plugin; None = gpu-system for one of ours. Into the namespace of an installed one, MIG layouts are put
+    """Namespace of the device plugin; omit for gpu-system with one of ours. Into the namespace of an installed one, MIG layouts are put
     only when it is named."""
     config_map: str | None = None
     """For installed: ConfigMap with the plugin's configs by name; shared and MIG pools are checked against its keys."""
     image: str | None = None
-    """Another image of the device plugin, with tag and digest; None = the pinned one."""
+    """Another image of the device plugin, with tag and digest; omit for the pinned one."""
     pull_secrets: tuple[str, ...] = ()
     """Names of existing pull Secrets in that namespace."""
     cdi: bool = True
@@ -35,11 +35,6 @@ class GpuLayerConfig(Config):
     """Where the driver is installed on the nodes; ``/run/nvidia/driver`` for a driver container."""
     runtime_class: Name = "nvidia"
     """RuntimeClass that this stack makes with the device plugin."""
-
-    @field_validator("namespace", "runtime_class")
-    @classmethod
-    def _dns_label(cls, value: str | None) -> str | None:
-        return None if value is None else dns_name(value)
 
     @model_validator(mode="after")
     def _found(self) -> Self:
@@ -66,11 +61,6 @@ class PriorityClassConfig(Config):
     """Whether its pods may evict pods of lower value."""
     description: str = ""
     """For people."""
-
-    @field_validator("name")
-    @classmethod
-    def _dns_label(cls, value: str) -> str:
-        return dns_name(value)
 
 
 class PlatformConfig(Config):

@@ -3,10 +3,9 @@
 from enum import StrEnum
 from typing import Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from interlock.infra.config.base import Config, Name, dns_name
-from interlock.infra.values import quantity
+from interlock.infra.config.base import Config, Name, Quantity
 
 
 class Sharing(StrEnum):
@@ -91,14 +90,14 @@ class PoolConfig(Config):
     """Cards of one node."""
     nodes: int = Field(ge=1, le=1000)
     """Nodes of the pool; for an autoscaled pool, the most it may have."""
-    cpu: str = "32"
+    cpu: Quantity = "32"
     """Allocatable cores of one node, as a Kubernetes quantity."""
-    memory: str = "256Gi"
+    memory: Quantity = "256Gi"
     """Allocatable memory of one node, as a Kubernetes quantity."""
     share: ShareConfig = ShareConfig()
     """How the cards are given out."""
     nvlink: bool | None = None
-    """Whether the cards of one node are joined by NVLink; None = as the GPU's catalog entry says."""
+    """Whether the cards of one node are joined by NVLink; omit to go by the GPU's catalog entry."""
     labels: dict[str, str] = Field(default_factory=dict)
     """Further labels that the nodes carry; servers on this pool select by them."""
     taints: tuple[str, ...] = ("nvidia.com/gpu",)
@@ -111,18 +110,6 @@ class PoolConfig(Config):
     """For the karpenter backend."""
     allocation: Allocation = Allocation.DEVICE_PLUGIN
     """device-plugin (extended resources) or claim (ResourceClaimTemplates of dynamic resource allocation)."""
-
-    @field_validator("name")
-    @classmethod
-    def _dns_label(cls, value: str) -> str:
-        return dns_name(value)
-
-    @field_validator("cpu", "memory")
-    @classmethod
-    def _positive_quantity(cls, value: str) -> str:
-        if quantity(value) <= 0:
-            raise ValueError(f"{value!r} is not above zero")
-        return value
 
     @model_validator(mode="after")
     def _fits_its_backend(self) -> Self:

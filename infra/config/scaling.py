@@ -21,9 +21,9 @@ class AutoscaleConfig(Config):
     kind: ScalerKind = ScalerKind.KEDA
     """keda or hpa."""
     min_replicas: int = Field(default=1, ge=1)
-    """Fewest replicas."""
+    """Minimum number of replicas."""
     max_replicas: int = Field(ge=1)
-    """Most replicas; the pool must hold them."""
+    """Maximum number of replicas; the pool must hold them."""
     waiting_per_replica: int = Field(default=8, ge=1)
     """Waiting requests per replica above which replicas are added."""
     metric: str = "vllm_num_requests_waiting"
@@ -52,6 +52,6 @@ class RolloutConfig(Config):
     """How replicas are replaced on a change."""
 
     strategy: RolloutStrategy | None = None
-    """surge (one more pod first), in-place (one pod less first), recreate; None = surge where a spare replica fits the pool."""
+    """surge (one more pod first), in-place (one pod less first), recreate; omit to surge where a spare replica fits the pool."""
     drain_seconds: int | None = Field(default=None, ge=0)
-    """Longest time a pod gets to finish its requests; None = the longest answer plus a margin."""
+    """Longest time a pod gets to finish its requests; omit for the longest answer plus a margin."""

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from interlock.infra.config.base import Config, Name, dns_name
+from interlock.infra.config.base import Config, Name, Quantity
 from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.models import ImageConfig, ModelConfig
 from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig
 from interlock.infra.engine.args import EngineArgs
-from interlock.infra.values import quantity
 
 
 class ExtraConfig(Config):
@@ -35,52 +34,40 @@ class ServerConfig(Config):
     model: ModelConfig
     """The model."""
     served_name: str | None = None
-    """Name that clients send as ``model``; None = the model's id."""
+    """Name that clients send as ``model``; omit for the model's id."""
     pool: str
     """Pool whose nodes it runs on."""
     replicas: int = Field(default=1, ge=0, le=1000)
     """Replicas; with autoscaling only the start value of the plan."""
     gpus: int | None = Field(default=None, ge=1, le=1024)
-    """GPUs of one replica (shares, on a shared pool); None = TP x PP x DP."""
+    """GPUs of one replica (shares, on a shared pool); omit for TP x PP x DP."""
     engine: EngineArgs = EngineArgs()
     """Engine flags by vLLM's own names."""
     image: ImageConfig = ImageConfig()
     """The engine's image."""
     weights: str | None = None
-    """Model store (``stores[].name``) that holds the weights; None = the pod loads from the hub into its own volume."""
+    """Model store (``stores[].name``) that holds the weights; omit and each pod loads from the hub into its own volume."""
     compile_cache: str | None = None
-    """Store that keeps compiled kernels and graphs between starts; None = each pod compiles anew."""
+    """Store that keeps compiled kernels and graphs between starts; omit and each pod recompiles."""
     hub_token_secret: str | None = None
     """Existing Secret whose key ``token`` is the hub token."""
-    cpu: str | None = None
-    """CPU request of the engine; None = 2 + 2 per GPU, at most what a node can give each pod."""
-    memory: str | None = None
-    """Memory request and limit of the engine; None = decided from the weights."""
-    shm: str | None = None
-    """Size of /dev/shm; None = 1Gi, 8Gi with several GPUs."""
+    cpu: Quantity | None = None
+    """CPU request of the engine; omit for 2 + 2 per GPU, at most what a node can give each pod."""
+    memory: Quantity | None = None
+    """Memory request and limit of the engine; omit to let the planner decide from the weights."""
+    shm: Quantity | None = None
+    """Size of /dev/shm; omit for 1Gi, 8Gi with several GPUs."""
     startup_seconds: int | None = Field(default=None, ge=1)
-    """Startup probe budget; None = twice the predicted load time, at least 300 s."""
+    """Startup probe budget; omit to let the planner decide: twice the predicted load time, at least 300 s."""
     longest_answer_seconds: int = Field(default=600, ge=1)
     """Longest answer that a client may wait for; timeouts and drain follow from it."""
     rollout: RolloutConfig = RolloutConfig()
     """How replicas are replaced."""
     autoscale: AutoscaleConfig | None = None
-    """Autoscaling; None = fixed replicas."""
+    """Autoscaling; omit for a fixed number of replicas."""
     route: RouteConfig | None = None
-    """Route from outside; None = inside the cluster only."""
+    """Route from outside; omit to serve inside the cluster only."""
     priority_class: str | None = None
     """PriorityClass of the pods."""
     extra: ExtraConfig = ExtraConfig()
     """Escape hatches, judged by the same rules."""
-
-    @field_validator("name")
-    @classmethod
-    def _dns_label(cls, value: str) -> str:
-        return dns_name(value)
-
-    @field_validator("cpu", "memory", "shm")
-    @classmethod
-    def _positive_quantity(cls, value: str | None) -> str | None:
-        if value is not None and quantity(value) <= 0:
-            raise ValueError(f"{value!r} is not above zero")
-        return value

@@ -3,10 +3,9 @@
 from enum import StrEnum
 from typing import Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from interlock.infra.config.base import Config, Name, dns_name
-from interlock.infra.values import quantity
+from interlock.infra.config.base import Config, Name, Quantity
 
 
 class StoreKind(StrEnum):
@@ -53,7 +52,7 @@ class PrefetchConfig(Config):
     token_secret: str | None = None
     """Existing Secret whose key ``token`` is the hub token."""
     image: str | None = None
-    """Image with Python 3.11 or later that runs the Job; None = the pinned one."""
+    """Image with Python 3.11 or later that runs the Job; omit for the pinned one."""
 
 
 # Fields of their own by kind: (required, allowed beside them). A field that stands here is refused for every other kind.
@@ -80,12 +79,12 @@ class StoreConfig(Config):
     kind: StoreKind = StoreKind.CLAIM
     """claim (made by this stack), existing-claim, host-path, local (local volumes on named nodes), node-sync (a copy of another
     store on every node of the pools that use it), nfs, juicefs, object-store (a CSI driver) or image (OCI image volume)."""
-    size: str = "100Gi"
+    size: Quantity = "100Gi"
     """Size of a claim that this stack makes."""
     access: AccessMode = AccessMode.READ_WRITE_MANY
     """Access mode of a claim."""
     storage_class: str | None = None
-    """StorageClass of a claim; None = the cluster's default."""
+    """StorageClass of a claim; omit for the cluster's default."""
     claim: str | None = None
     """Name of an existing claim."""
     path: str | None = Field(default=None, pattern=r"^/")
@@ -109,21 +108,9 @@ class StoreConfig(Config):
     image: str | None = None
     """OCI image with the weights, by digest."""
     keep: Keep | None = None
-    """delete, retain (left in the cluster) or protect (destroy refuses it); None = protect in production, else delete."""
+    """delete, retain (left in the cluster) or protect (destroy refuses it); omit for protect in production, else delete."""
     prefetch: tuple[PrefetchConfig, ...] = ()
     """Models that Jobs download into the store."""
-
-    @field_validator("name")
-    @classmethod
-    def _dns_label(cls, value: str) -> str:
-        return dns_name(value)
-
-    @field_validator("size")
-    @classmethod
-    def _positive_quantity(cls, value: str) -> str:
-        if quantity(value) <= 0:
-            raise ValueError(f"{value!r} is not above zero")
-        return value
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:

@@ -18,6 +18,8 @@ class Registered:
     name: str
     inputs: dict[str, Any]
     custom: bool
+    provider: str = ""
+    """Reference of the provider; empty = the engine would make the package's default one."""
 
 
 @dataclass
@@ -29,7 +31,7 @@ class Recorder(mocks.Mocks):
     outputs: dict[str, Any] = field(default_factory=dict)
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        self.resources.append(Registered(args.typ, args.name, dict(args.inputs), bool(args.custom)))
+        self.resources.append(Registered(args.typ, args.name, dict(args.inputs), bool(args.custom), args.provider or ""))
         return f"{args.name}-id", dict(args.inputs)
 
     def call(self, args: mocks.MockCallArgs) -> Any:

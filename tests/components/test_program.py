@@ -4,6 +4,7 @@ from typing import Any
 
 import pulumi
 import pytest
+import yaml
 
 from interlock.cli.stackfile import read_stack
 from interlock.infra.config import ClusterConfig, load
@@ -43,6 +44,14 @@ def test_every_kubernetes_object_goes_to_the_named_cluster_and_none_to_an_ambien
     providers = [each for each in recorded.resources if each.type == "pulumi:providers:kubernetes"]
     assert [each.inputs["context"] for each in providers] == ["interlock-dev"]
     assert providers[0].inputs["clusterIdentifier"] == "uid-1"
+    objects = [each for each in recorded.resources if each.custom and each.type.startswith("kubernetes:")]
+    assert objects
+    assert all("pulumi:providers:kubernetes::" in each.provider for each in objects)
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob("Pulumi.*.yaml")), ids=lambda file: file.name)
+def test_every_stack_file_disables_the_ambient_provider(file: Path) -> None:
+    assert "kubernetes" in yaml.safe_load(file.read_text("utf-8"))["config"]["pulumi:disable-default-providers"]
 
 
 def test_no_two_objects_share_kind_namespace_and_name(run_program: Callable[..., Any], dev: ClusterConfig) -> None:

@@ -99,3 +99,32 @@ def test_a_configuration_that_is_no_mapping_is_refused(data: object, kind: str) 
 
 def test_a_platform_stack_has_no_servers() -> None:
     assert any("scope serving" in each for each in messages({**GOOD, "scope": "platform"}))
+
+
+DIGEST = "@sha256:" + "0" * 64
+UNPINNED: list[tuple[str, dict[str, Any]]] = [
+    ("servers[0].image.reference", changed(("servers", 0, "image"), {"reference": "r.example.com/vllm:v1"})),
+    ("stores[0].image", changed(("stores", 0), {"name": "weights", "kind": "image", "image": "r.example.com/weights:1"})),
+    ("stores[0].prefetch[0].image", changed(("stores", 0, "prefetch"), [{"model": "a/b", "revision": "0123456", "image": "python:3.12"}])),
+    ("platform.gpu_layer.image", changed(("platform",), {"gpu_layer": {"kind": "device-plugin", "image": "r.example.com/plugin"}})),
+]
+
+
+@pytest.mark.parametrize(("path", "data"), UNPINNED, ids=[path for path, _ in UNPINNED])
+def test_production_refuses_an_image_that_is_named_without_a_digest(path: str, data: dict[str, Any]) -> None:
+    (found,) = messages({**data, "production": True})
+    assert found.startswith(f"{path}: ")
+    assert "has no digest" in found
+    assert "@sha256:..." in found
+    load(data)
+
+
+def test_production_takes_images_with_a_digest_and_those_of_the_tracks() -> None:
+    load({**GOOD, "production": True})
+    load({**changed(("servers", 0, "image"), {"reference": "r.example.com/vllm:v1" + DIGEST}), "production": True})
+
+
+@pytest.mark.parametrize("value", ["0", "-1Gi", "0m", "many"])
+@pytest.mark.parametrize("path", [("servers", 0, "memory"), ("servers", 0, "shm"), ("pools", 0, "cpu"), ("stores", 0, "size")])
+def test_a_quantity_is_above_zero_wherever_one_is_written(path: tuple[str | int, ...], value: str) -> None:
+    assert "is not above zero" in messages(changed(path, value))[0] or "is not a Kubernetes quantity" in messages(changed(path, value))[0]
