@@ -76,10 +76,6 @@ def read_config(path: Path | None) -> CheckConfig:
         raise ConfigError([Problem("", f"is no valid YAML: {error}", str(found))]) from None
 
 
-def _problem(row: Mapping[str, Any], file: Path) -> Problem:
-    return Problem(".".join(map(str, row["loc"])), f"{row['msg']} (given: {row['input']!r:.80})", str(file))
-
-
 def check_reading(reading: Reading, config: CheckConfig, waivers: Sequence[Waiver] = (), today: dt.date | None = None) -> Result:
     """Judges everything that was read."""
     accepted, day = (*config.waivers, *waivers), today or dt.date.today()

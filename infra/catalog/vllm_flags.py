@@ -8,7 +8,6 @@ from interlock.infra.catalog.vllm_tables import Span, Standing, Status, vllm_nam
 
 _NEGATABLE = frozenset({"boolean", "toggle"})
 _SUFFIXES = ("_total", "_bucket", "_sum", "_count", "_created")
-_SAMPLES = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_sum", "_count")}
 _HELP = frozenset({"-h", "--help"})
 
 
@@ -142,14 +141,6 @@ def metric_status(name: str, version: str | None) -> Status:
         spans = vllm_names("metrics").spans[key]
         return Status(Standing.EXISTS, since=spans[0].since, until=spans[-1].until)
     return Status(Standing.UNSURE) if span else vllm_names("metrics").absent(key, version)
-
-
-def metric_samples(name: str, version: str | None) -> tuple[str, ...]:
-    """The sample names a scrape of `version` shows for a metric; empty where its type is not known."""
-    key = _metric_key(name)
-    span = vllm_names("metrics").at(key, version)
-    suffixes = _SAMPLES.get(span.facts.get("type", ""), ()) if isinstance(span, Span) else ()
-    return tuple(key + suffix for suffix in suffixes)
 
 
 def env_status(name: str, version: str | None) -> Status:

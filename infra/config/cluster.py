@@ -13,8 +13,6 @@ from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig
 from interlock.infra.config.tenants import TenantConfig
 
-CONFIG_VERSION = 1
-
 
 class Scope(StrEnum):
     """What a stack owns."""

@@ -15,8 +15,10 @@ from interlock.infra.facts.bundle import (
     Service,
     StorageClass,
 )
+from interlock.infra.facts.document import DocumentProblem
 from interlock.infra.facts.fact import Fact, State, absent, known, unknown
-from interlock.infra.facts.observe import DocumentProblem, Query, Scrape, SharingConfig
+from interlock.infra.facts.monitoring import Query, Scrape
+from interlock.infra.facts.nodes import SharingConfig
 from interlock.infra.facts.origin import Origin, Place
 from interlock.infra.facts.ray import RayFacts, ServeDeployment
 from interlock.infra.facts.workload import (

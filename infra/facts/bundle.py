@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from interlock.infra.facts.document import DocumentProblem
 from interlock.infra.facts.fact import Fact
-from interlock.infra.facts.observe import DocumentProblem, Query, Scrape, SharingConfig
+from interlock.infra.facts.monitoring import Query, Scrape
+from interlock.infra.facts.nodes import SharingConfig
 from interlock.infra.facts.origin import Origin
 from interlock.infra.facts.workload import Workload
 

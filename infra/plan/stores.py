@@ -12,8 +12,6 @@ WEIGHTS_DIR = "/var/lib/interlock/models"
 
 NODE_KINDS = frozenset({StoreKind.HOST_PATH, StoreKind.NODE_SYNC})
 """Kinds that mount a folder of the node, which Pod Security allows at the level ``privileged`` only."""
-MADE_HERE = frozenset({StoreKind.CLAIM, StoreKind.LOCAL, StoreKind.NFS, StoreKind.JUICEFS, StoreKind.OBJECT_STORE})
-"""Kinds for which this stack makes a claim."""
 
 _ACCESS = {
     StoreKind.LOCAL: AccessMode.READ_WRITE_ONCE,

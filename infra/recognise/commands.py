@@ -38,7 +38,7 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class CommandContext:
     """What stands around a command."""
 
     environment: Environment
@@ -74,7 +74,7 @@ def _without_shell(words: Sequence[Word], environment: Environment) -> tuple[tup
     return tuple(read), tuple(problems)
 
 
-def find_launch(command: Sequence[Word], args: Sequence[Word], context: Context) -> Launch:
+def find_launch(command: Sequence[Word], args: Sequence[Word], context: CommandContext) -> Launch:
     """The engine that ``command`` and ``args`` start in an image."""
     words = (*command, *args)
     if not words:
@@ -102,7 +102,7 @@ def _bare_image(image: Image) -> Launch:
     return Launch(image.engine or "", image.entrypoint or "image", complete=False)
 
 
-def _unlaunched(command: Sequence[Word], words: Sequence[Word], context: Context) -> Launch:
+def _unlaunched(command: Sequence[Word], words: Sequence[Word], context: CommandContext) -> Launch:
     image = context.image
     if not command:
         if words[0].text == "serve" and image.engine in ("vllm", ""):
@@ -124,7 +124,7 @@ def _base(text: str) -> str:
     return text.rstrip("/").rsplit("/", 1)[-1]
 
 
-def _direct(words: Sequence[Word], context: Context, depth: int) -> Launch | None:
+def _direct(words: Sequence[Word], context: CommandContext, depth: int) -> Launch | None:
     """The launch in one argument vector, through shells, wrappers and scripts."""
     script = _script(words, context)
     if script is not None and depth < _DEPTH:
@@ -139,7 +139,7 @@ def _direct(words: Sequence[Word], context: Context, depth: int) -> Launch | Non
     return None
 
 
-def _script(words: Sequence[Word], context: Context) -> tuple[str, str, tuple[ArgProblem, ...]] | None:
+def _script(words: Sequence[Word], context: CommandContext) -> tuple[str, str, tuple[ArgProblem, ...]] | None:
     """Text, path and problems of the script that these words run, when they run one that can be read."""
     names = [_base(word.text) for word in words]
     start = next((index for index, name in enumerate(names[:12]) if name in _SHELLS), None)
@@ -181,14 +181,14 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'" if any(mark in text for mark in " \"{}()'") else text
 
 
-def _in_shell(text: str, path: str, problems: tuple[ArgProblem, ...], context: Context, depth: int) -> Launch | None:
+def _in_shell(text: str, path: str, problems: tuple[ArgProblem, ...], context: CommandContext, depth: int) -> Launch | None:
     commands = Shell(text, context.environment.lookup, path).read()
     written = {command.target: command.here for command in commands if command.target and command.here}
 
     def files(name: str) -> tuple[str, str] | None:
         return (written[name], path) if name in written else context.files(name)
 
-    inner = Context(context.environment, files, context.image)
+    inner = CommandContext(context.environment, files, context.image)
     starts_ray = any(_joins_ray(command) for command in commands)
     installs = next((" ".join(word.text for word in command.words)[:200] for command in commands if _installs(command)), "")
     found = [launch for command in commands if (launch := _command(command, inner, depth))]
@@ -214,7 +214,7 @@ def _best(found: Sequence[Launch]) -> Launch | None:
     return next(iter(serving or engines), None)
 
 
-def _no_launch(commands: Sequence[Command], context: Context) -> Launch | None:
+def _no_launch(commands: Sequence[Command], context: CommandContext) -> Launch | None:
     names = {_base(command.words[0].text) for command in commands if not _client(command)}
     busy = names - set(table(_FILE)["idle"]) - set(table(_FILE)["talk"]) - _HOUSEKEEPING
     if busy and context.image.engine == "vllm":
@@ -242,7 +242,7 @@ def _installs(command: Command) -> bool:
     return ("pip" in names or "pip3" in names or "uv" in names or "apt-get" in names) and "install" in names
 
 
-def _command(command: Command, context: Context, depth: int) -> Launch | None:
+def _command(command: Command, context: CommandContext, depth: int) -> Launch | None:
     words = command.words
     first = _base(words[0].text)
     if first in table(_FILE)["talk"]:

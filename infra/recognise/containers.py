@@ -154,7 +154,7 @@ def read_container(node: Node, volumes: Mapping[str, Node], context: Context, in
     def file(name: str) -> tuple[str, str] | None:
         return _files(mounts, volumes, context, name)
 
-    launch, arguments = _launch(node, commands.Context(environment, file, image))
+    launch, arguments = _launch(node, commands.CommandContext(environment, file, image))
     resources = node["resources"]
     container = Container(
         name=node["name"].string(),
@@ -185,7 +185,7 @@ def _reference(node: Node, context: Context) -> Fact[str]:
     return reference.map(lambda text: _transformed(text, context))
 
 
-def _launch(node: Node, surroundings: commands.Context) -> tuple[Launch, Arguments]:
+def _launch(node: Node, surroundings: commands.CommandContext) -> tuple[Launch, Arguments]:
     environment, image = surroundings.environment, surroundings.image
     command, args = (commands.words_of(raw_list(node[key]), environment) for key in ("command", "args"))
     launch = commands.find_launch(command, args, surroundings)

@@ -1,7 +1,7 @@
 """The engine of a container as facts: its arguments, sizes, model, version."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -131,12 +131,6 @@ def plain_value(node: Node) -> Fact[str]:
         return known(json.dumps(node.value), node.path)
     except (TypeError, ValueError, RecursionError):
         return unknown(node.path, "not readable as JSON")
-
-
-def from_keywords(node: Node, entrypoint: str, extra: Mapping[str, Fact[str]] | None = None) -> Engine:
-    """An engine that a form describes by keywords instead of a command line."""
-    flags = keyword_flags(node)
-    return sized(Engine(entrypoint=entrypoint, flags=tuple(flags), env=dict(extra or {}), model=_model(flags, (), True)))
 
 
 def with_flags(engine: Engine, arguments: Arguments) -> Engine:

@@ -2,12 +2,11 @@
 
 import ast
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 
 from interlock.infra.facts import Fact
-from interlock.infra.recognise.words import Command, Word
+from interlock.infra.recognise.words import Word
 
 LIMIT = 200_000
 WORD_LIMIT = 50_000
@@ -44,105 +43,118 @@ def _evaluated(node: ast.expr) -> int:
     raise ValueError("no arithmetic of whole numbers")
 
 
-class Expansion(ABC):
-    """Reads words from the cursor on; what a word means for a command is the business of ``Shell``."""
+class WordReader:
+    """Reads the words of a script from its cursor on; what a word means for a command is the business of the shell reader.
 
-    def __init__(self, text: str, lookup: Callable[[str], Fact[str]], path: str = "") -> None:
-        self._text = text[:LIMIT]
+    ``lookup`` gives the container's environment, ``variables`` those that the script has set so far, and ``inner`` the words of a text
+    that stands inside the script.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        lookup: Callable[[str], Fact[str]],
+        path: str,
+        variables: dict[str, list[Word]],
+        inner: Callable[[str], list[Word]],
+    ) -> None:
+        self.text = text[:LIMIT]
+        self.at = 0
+        self.words: list[Word] = []
+        self.target = ""
+        self.redirect = False
         self._lookup = lookup
         self._path = path
-        self._at = 0
-        self._variables: dict[str, list[Word]] = {}
-        self._words: list[Word] = []
-        self._target = ""
-        self._redirect = False
-        self._reset_word()
+        self._variables = variables
+        self._inner = inner
+        self.reset_word()
 
-    @abstractmethod
-    def read(self) -> list[Command]:
-        """All simple commands in order."""
+    def following(self, count: int = 1) -> str:
+        """The next characters, without moving the cursor."""
+        return self.text[self.at : self.at + count]
 
-    def _inner(self, text: str) -> list[Word]:
-        """The words of a text inside this script, with its variables."""
-        inner = type(self)(text, self._lookup, self._path)
-        inner._variables = self._variables
-        return [word for command in inner.read() for word in command.words]
-
-    def _reset_word(self) -> None:
-        self._parts: list[str] = []
-        self._open = False
+    def reset_word(self) -> None:
+        """Forgets the word that is being read."""
+        self.parts: list[str] = []
+        self.open = False
         self._known = True
         self._many = False
         self._maybe = False
         self._raw: list[str] = []
 
-    def _add(self, text: str, raw: str | None = None) -> None:
-        self._open = True
-        self._parts.append(text)
+    def add(self, text: str, raw: str | None = None) -> None:
+        """Appends to the word that is being read; ``raw`` is how it is written."""
+        self.open = True
+        self.parts.append(text)
         self._raw.append(text if raw is None else raw)
 
-    def _escape(self) -> None:
-        following = self._text[self._at : self._at + 1]
-        self._at += 1
-        if following == "\r" and self._text[self._at : self._at + 1] == "\n":
-            self._at += 1
+    def escape(self) -> None:
+        """What follows a backslash."""
+        following = self.following()
+        self.at += 1
+        if following == "\r" and self.following() == "\n":
+            self.at += 1
         elif following != "\n":
-            self._add(following)
+            self.add(following)
 
-    def _single(self) -> None:
-        end = self._text.find("'", self._at)
-        end = len(self._text) if end < 0 else end
-        self._add(self._text[self._at : end])
-        self._at = end + 1
+    def single(self) -> None:
+        """The rest of a single-quoted text."""
+        end = self.text.find("'", self.at)
+        end = len(self.text) if end < 0 else end
+        self.add(self.text[self.at : end])
+        self.at = end + 1
 
-    def _double(self) -> None:
-        self._add("")
-        while self._at < len(self._text):
-            character = self._text[self._at]
-            self._at += 1
+    def double(self) -> None:
+        """The rest of a double-quoted text."""
+        self.add("")
+        while self.at < len(self.text):
+            character = self.text[self.at]
+            self.at += 1
             if character == '"':
                 return
             if character == "\\":
-                following = self._text[self._at : self._at + 1]
-                self._at += 1
-                self._add("" if following == "\n" else following if following in '"\\$`' else "\\" + following)
+                following = self.following()
+                self.at += 1
+                self.add("" if following == "\n" else following if following in '"\\$`' else "\\" + following)
             elif character == "$":
-                self._dollar(quoted=True)
+                self.dollar(quoted=True)
             elif character == "`":
-                self._backtick()
+                self.backtick()
             else:
-                self._add(character)
+                self.add(character)
 
-    def _backtick(self) -> None:
-        end = self._text.find("`", self._at)
-        end = len(self._text) if end < 0 else end
-        self._unknown(self._text[self._at - 1 : end + 1], many=False)
-        self._at = end + 1
+    def backtick(self) -> None:
+        """The rest of a command substitution."""
+        end = self.text.find("`", self.at)
+        end = len(self.text) if end < 0 else end
+        self._unknown(self.text[self.at - 1 : end + 1], many=False)
+        self.at = end + 1
 
     def _unknown(self, raw: str, *, many: bool) -> None:
-        self._add("", raw)
+        self.add("", raw)
         self._known = False
         self._many |= many
 
-    def _dollar(self, *, quoted: bool = False) -> None:
-        start = self._at - 1
-        following = self._text[self._at : self._at + 1]
+    def dollar(self, *, quoted: bool = False) -> None:
+        """What follows a dollar: a variable, an expression, a command substitution."""
+        start = self.at - 1
+        following = self.following()
         if following == "(":
-            self._at = self._closing("(", ")")
-            text = self._text[start : self._at]
+            self.at = self.closing("(", ")")
+            text = self.text[start : self.at]
             result = self._computed(text[3:-2]) if text.startswith("$((") else None
-            self._add(str(result), text) if result is not None else self._unknown(text, many=not quoted)
+            self.add(str(result), text) if result is not None else self._unknown(text, many=not quoted)
         elif following == "{":
-            self._at = self._closing("{", "}")
-            self._parameter(self._text[start + 2 : self._at - 1], self._text[start : self._at], quoted)
+            self.at = self.closing("{", "}")
+            self._parameter(self.text[start + 2 : self.at - 1], self.text[start : self.at], quoted)
         elif following == "'" and not quoted:
-            self._at += 1
-            self._single()
-        elif match := _NAME.match(self._text, self._at):
-            self._at = match.end()
-            self._parameter(match.group(0), self._text[start : self._at], quoted)
+            self.at += 1
+            self.single()
+        elif match := _NAME.match(self.text, self.at):
+            self.at = match.end()
+            self._parameter(match.group(0), self.text[start : self.at], quoted)
         else:
-            self._add("$")
+            self.add("$")
 
     def _computed(self, text: str) -> int | None:
         """The value of an arithmetic expression over known whole numbers; None when it cannot be told."""
@@ -152,14 +164,14 @@ class Expansion(ABC):
         plain = _ARITHMETIC_NAME.sub(lambda match: (names[match.group(1)] or [Word("0")])[0].text, text)
         return arithmetic(plain)
 
-    def _closing(self, opening: str, closing: str) -> int:
+    def closing(self, opening: str, closing: str) -> int:
         """The index after the bracket that closes the one at the cursor."""
         depth = 0
-        for index in range(self._at, len(self._text)):
-            depth += (self._text[index] == opening) - (self._text[index] == closing)
+        for index in range(self.at, len(self.text)):
+            depth += (self.text[index] == opening) - (self.text[index] == closing)
             if depth == 0:
                 return index + 1
-        return len(self._text)
+        return len(self.text)
 
     def _parameter(self, body: str, raw: str, quoted: bool) -> None:
         match = _PARAMETER.match(body)
@@ -205,31 +217,32 @@ class Expansion(ABC):
         self._maybe |= word.maybe
         if not word.known:
             self._unknown(raw, many=word.many and not quoted)
-            self._parts.append(word.text)
+            self.parts.append(word.text)
         elif quoted or not any(space in word.text for space in " \t\n") or len(word.text) > WORD_LIMIT:
-            self._add(word.text, raw)
+            self.add(word.text, raw)
         else:
             pieces = word.text.split()
             for piece in pieces[:-1]:
-                self._add(piece, raw)
-                self._end_word()
-            self._add(pieces[-1] if pieces else "", raw)
+                self.add(piece, raw)
+                self.end_word()
+            self.add(pieces[-1] if pieces else "", raw)
 
     def _spread(self, words: list[Word], raw: str, *, quoted: bool = True) -> None:
         for index, word in enumerate(words):
             if index:
-                self._end_word()
+                self.end_word()
             self._insert(word, raw, quoted=quoted)
             self._many |= word.many
 
-    def _end_word(self) -> None:
-        if self._open:
-            text = "".join(self._parts)[:WORD_LIMIT]
+    def end_word(self) -> None:
+        """Closes the word that is being read, if there is one."""
+        if self.open:
+            text = "".join(self.parts)[:WORD_LIMIT]
             raw = "".join(self._raw)[:WORD_LIMIT]
             word = Word(text, self._known, self._many and not self._known, self._path, raw, self._maybe)
-            if self._redirect:
-                self._target = text
-                self._redirect = False
+            if self.redirect:
+                self.target = text
+                self.redirect = False
             else:
-                self._words.append(word)
-        self._reset_word()
+                self.words.append(word)
+        self.reset_word()

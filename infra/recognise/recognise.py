@@ -27,7 +27,7 @@ from interlock.infra.facts import (
     Workload,
     known,
 )
-from interlock.infra.recognise import kserve, llmisvc, lws, network, nodes, objects, observe, operators, ray, scaling, storage
+from interlock.infra.recognise import kserve, llmisvc, lws, monitoring, network, nodes, objects, operators, ray, scaling, storage
 from interlock.infra.recognise import workloads as native
 from interlock.infra.recognise.charts import production_stack as stack
 from interlock.infra.recognise.charts import values as charts
@@ -69,19 +69,19 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "PodDisruptionBudget": (scaling.read_budget,),
     "PersistentVolumeClaim": (objects.read_claim,),
     "Secret": (objects.read_secret,),
-    "ConfigMap": (objects.read_config_map, nodes.read_sharing, observe.read_texts),
+    "ConfigMap": (objects.read_config_map, nodes.read_sharing, monitoring.read_texts),
     "ResourceQuota": (objects.read_quota,),
     "Namespace": (storage.read_namespace,),
     "StorageClass": (storage.read_storage_class,),
     "PersistentVolume": (storage.read_volume,),
     "NodePool": (nodes.read_node_pool,),
     "Provisioner": (nodes.read_node_pool,),
-    "PrometheusRule": (observe.read_rules,),
-    "VMRule": (observe.read_rules,),
-    "GrafanaDashboard": (observe.read_dashboard,),
-    "ServiceMonitor": (observe.read_monitor,),
-    "PodMonitor": (observe.read_monitor,),
-    "PodMonitoring": (observe.read_monitor,),
+    "PrometheusRule": (monitoring.read_rules,),
+    "VMRule": (monitoring.read_rules,),
+    "GrafanaDashboard": (monitoring.read_dashboard,),
+    "ServiceMonitor": (monitoring.read_monitor,),
+    "PodMonitor": (monitoring.read_monitor,),
+    "PodMonitoring": (monitoring.read_monitor,),
     "LeaderWorkerSet": (lws.read_lws,),
     "RayCluster": (ray.read_ray,),
     "RayService": (ray.read_ray,),
@@ -172,6 +172,6 @@ def _read(document: Document, context: Context, policies: network.Policies) -> I
     elif kind not in kinds() or kinds()[kind].pods:
         yield from native.read_native(root, document, context)
         for template in native.templates(root):
-            yield from observe.read_annotated(template.metadata, root, document, "pod")
+            yield from monitoring.read_annotated(template.metadata, root, document, "pod")
     if kind == "Service":
-        yield from observe.read_annotated(root["metadata"], root, document, "service")
+        yield from monitoring.read_annotated(root["metadata"], root, document, "service")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from interlock.infra.facts import Fact
-from interlock.infra.recognise.expansion import WORD_LIMIT, Expansion
+from interlock.infra.recognise.expansion import WORD_LIMIT, WordReader
 from interlock.infra.recognise.words import Command, Word
 
 _ASSIGNMENT = re.compile(r"^([A-Za-z_]\w*)(\+?)=(.*)$", re.DOTALL)
@@ -21,11 +21,16 @@ _TESTS = frozenset({"[", "[[", "test"})
 _DECLARE = frozenset({"export", "declare", "local", "readonly", "typeset"})
 
 
-class Shell(Expansion):
-    """Reads one script. ``lookup`` gives the container's environment."""
+class Shell:
+    """Reads one script. ``lookup`` gives the container's environment, ``variables`` those of the script around it."""
 
-    def __init__(self, text: str, lookup: Callable[[str], Fact[str]], path: str = "") -> None:
-        super().__init__(text, lookup, path)
+    def __init__(
+        self, text: str, lookup: Callable[[str], Fact[str]], path: str = "", variables: dict[str, list[Word]] | None = None
+    ) -> None:
+        self._lookup = lookup
+        self._path = path
+        self._variables: dict[str, list[Word]] = {} if variables is None else variables
+        self._reader = WordReader(text, lookup, path, self._variables, self._inner)
         self._exported: dict[str, Word] = {}
         self._depth = 0
         self._guarded = False
@@ -33,75 +38,81 @@ class Shell(Expansion):
         self._here = ""
         self.commands: list[Command] = []
 
+    def _inner(self, text: str) -> list[Word]:
+        """The words of a text inside this script, with its variables."""
+        inner = Shell(text, self._lookup, self._path, self._variables)
+        return [word for command in inner.read() for word in command.words]
+
     def _reset_command(self) -> None:
-        self._words = []
+        self._reader.words = []
         self._here = ""
-        self._target = ""
-        self._redirect = False
+        self._reader.target = ""
+        self._reader.redirect = False
 
     def read(self) -> list[Command]:
         """All simple commands in order."""
-        handlers = {"\\": self._escape, "'": self._single, '"': self._double, "$": self._dollar, "`": self._backtick}
-        handlers |= {" ": self._end_word, "\t": self._end_word, "\r": self._end_word, "\n": self._newline, "#": self._hash}
+        reader = self._reader
+        handlers = {"\\": reader.escape, "'": reader.single, '"': reader.double, "$": reader.dollar, "`": reader.backtick}
+        handlers |= {" ": reader.end_word, "\t": reader.end_word, "\r": reader.end_word, "\n": self._newline, "#": self._hash}
         handlers |= dict.fromkeys(";&|)", self._end_command) | {"(": self._paren, "<": self._angle, ">": self._angle}
-        while self._at < len(self._text):
-            character = self._text[self._at]
-            self._at += 1
+        while reader.at < len(reader.text):
+            character = reader.text[reader.at]
+            reader.at += 1
             handler = handlers.get(character)
             if handler:
                 handler()
             else:
-                self._add(character)
+                reader.add(character)
         self._end_command()
         return self.commands
 
     def _hash(self) -> None:
-        if self._open:
-            self._add("#")
+        if self._reader.open:
+            self._reader.add("#")
             return
-        end = self._text.find("\n", self._at)
-        self._at = len(self._text) if end < 0 else end
+        end = self._reader.text.find("\n", self._reader.at)
+        self._reader.at = len(self._reader.text) if end < 0 else end
 
     def _paren(self) -> None:
-        name = "".join(self._parts)
-        if self._open and _ASSIGNMENT.match(name) and name.endswith("="):
+        name = "".join(self._reader.parts)
+        if self._reader.open and _ASSIGNMENT.match(name) and name.endswith("="):
             self._array(name)
         else:
             self._end_command()
 
     def _array(self, name: str) -> None:
-        end = self._at
-        self._at -= 1
-        close = self._closing("(", ")")
-        words = self._inner(self._text[end : close - 1])
+        end = self._reader.at
+        self._reader.at -= 1
+        close = self._reader.closing("(", ")")
+        words = self._inner(self._reader.text[end : close - 1])
         key = name.rstrip("+=")
         earlier = self._variables.get(key, []) if "+=" in name else []
         self._assign(key, [*earlier, *words][:2000])
-        self._at = close
-        self._reset_word()
+        self._reader.at = close
+        self._reader.reset_word()
 
     def _angle(self) -> None:
-        match = _HEREDOC.match(self._text, self._at - 1)
+        match = _HEREDOC.match(self._reader.text, self._reader.at - 1)
         if match:
-            self._at = match.end()
+            self._reader.at = match.end()
             self._bodies.append((match.group(3), bool(match.group(1))))
-            self._reset_word() if "".join(self._parts).isdigit() else self._end_word()
+            self._reader.reset_word() if "".join(self._reader.parts).isdigit() else self._reader.end_word()
             return
-        if self._open and "".join(self._parts).isdigit():
-            self._reset_word()
-        self._end_word()
-        while self._text[self._at : self._at + 1] in tuple("<>&|"):
-            self._at += 1
-        self._redirect = True
+        if self._reader.open and "".join(self._reader.parts).isdigit():
+            self._reader.reset_word()
+        self._reader.end_word()
+        while self._reader.following() in tuple("<>&|"):
+            self._reader.at += 1
+        self._reader.redirect = True
 
     def _newline(self) -> None:
         for mark, dashed in self._bodies:
             body: list[str] = []
-            while self._at < len(self._text):
-                end = self._text.find("\n", self._at)
-                end = len(self._text) if end < 0 else end
-                line = self._text[self._at : end]
-                self._at = end + 1
+            while self._reader.at < len(self._reader.text):
+                end = self._reader.text.find("\n", self._reader.at)
+                end = len(self._reader.text) if end < 0 else end
+                line = self._reader.text[self._reader.at : end]
+                self._reader.at = end + 1
                 if (line.lstrip("\t") if dashed else line).rstrip("\r") == mark:
                     break
                 body.append(line)
@@ -110,9 +121,9 @@ class Shell(Expansion):
         self._end_command()
 
     def _end_command(self) -> None:
-        self._end_word()
-        separator = self._text[self._at - 1 : self._at + 1]
-        words = self._words
+        self._reader.end_word()
+        separator = self._reader.text[self._reader.at - 1 : self._reader.at + 1]
+        words = self._reader.words
         while words and words[0].known and words[0].text in _LEADING | _OPENERS:
             self._depth += (words[0].text in _OPENERS) - (words[0].text in _CLOSERS and self._depth > 0)
             words = words[1:]
@@ -163,4 +174,4 @@ class Shell(Expansion):
         if words[0].text == "read" or (words[0].text == "unset" and len(words) > 1):
             self._variables.pop(words[-1].text, None)
         environment = {**self._exported, **assigned}
-        self.commands.append(Command(tuple(words), environment, self._depth > 0, self._here, self._target))
+        self.commands.append(Command(tuple(words), environment, self._depth > 0, self._here, self._reader.target))

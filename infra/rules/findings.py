@@ -6,8 +6,6 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-FINDING_VERSION = 1
-
 
 class Severity(StrEnum):
     """How bad: an error stops a deployment, a warning is shown, an info tells what could not be decided."""

@@ -12,7 +12,6 @@ from interlock.infra.catalog.vllm_flags import (
     env_status,
     flag_facts,
     flag_status,
-    metric_samples,
     metric_status,
     takes_value,
 )
@@ -151,12 +150,6 @@ def test_defaults_and_choices_come_with_the_version() -> None:
 def test_a_metric_stands_as_the_wheels_say(name: str, version: str, standing: Standing, to: str | None) -> None:
     status = metric_status(name, version)
     assert (status.standing, status.to) == (standing, to)
-
-
-def test_a_scrape_shows_the_samples_of_the_metrics_type() -> None:
-    assert metric_samples("vllm:generation_tokens", "0.33.0") == ("vllm:generation_tokens_total",)
-    assert metric_samples("vllm:kv_cache_usage_perc", "0.33.0") == ("vllm:kv_cache_usage_perc",)
-    assert metric_samples("vllm:no_such", "0.33.0") == ()
 
 
 @pytest.mark.parametrize(
