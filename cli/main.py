@@ -4,15 +4,18 @@ import datetime as dt
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from interlock.cli.check import check
+from interlock.cli.check.command import check
 from interlock.cli.size import size
-from interlock.cli.stackfile import StackFile, read_stack
 from interlock.infra.errors import REFUSED, ConfigError, InterlockError, Problem
 
+if TYPE_CHECKING:
+    from interlock.cli.stackfile import StackFile
+
+# What a command needs is imported when it runs: a check of one file pays for nothing that only stacks need.
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 
 Stack = Annotated[str | None, typer.Option("--stack", "-s", help="Stack whose Pulumi.<stack>.yaml is read.")]
@@ -27,7 +30,7 @@ def show_plan(stack: Stack = None, file: File = None, as_json: AsJson = False) -
     from interlock.cli.show import console, plan_tables
     from interlock.infra.preview import preview
 
-    read = read_stack(stack, file)
+    read = _read(stack, file)
     made = preview(read.config, read.stack, read.source, today=dt.date.today())
     if as_json:
         print(made.model_dump_json(indent=2))
@@ -40,7 +43,7 @@ def show_plan(stack: Stack = None, file: File = None, as_json: AsJson = False) -
 @app.command("render")
 def show_render(stack: Stack = None, file: File = None, deployer: Deployer = False, as_json: AsJson = False) -> None:
     """Print the Kubernetes objects of a stack. A refused plan prints its findings instead."""
-    objects = rendered(read_stack(stack, file), deployer=deployer)
+    objects = rendered(_read(stack, file), deployer=deployer)
     print(json.dumps(objects, indent=2) if as_json else to_yaml(objects), end="" if not as_json else "\n")
 
 
@@ -49,7 +52,7 @@ def show_nodes(stack: Stack = None, file: File = None, as_json: AsJson = False) 
     """Print simulated nodes for a stack's pools, for the local control plane."""
     from interlock.infra.manifests.nodes import simulated_nodes
 
-    nodes = simulated_nodes(read_stack(stack, file).config.pools)
+    nodes = simulated_nodes(_read(stack, file).config.pools)
     print(json.dumps(nodes, indent=2) if as_json else to_yaml(nodes), end="" if not as_json else "\n")
 
 
@@ -62,7 +65,7 @@ def explain(
     from interlock.cli.show import console
     from interlock.infra.plan.servers import server_fit
 
-    read = read_stack(stack, file)
+    read = _read(stack, file)
     names = [each.name for each in read.config.servers]
     if server not in names:
         raise ConfigError([Problem("SERVER", f"{server!r} is no server of this stack; servers: {', '.join(names) or 'none'}", read.source)])
@@ -77,7 +80,13 @@ app.command("check")(check)
 app.command("size")(size)
 
 
-def rendered(read: StackFile, *, deployer: bool = False) -> list[dict[str, object]]:
+def _read(stack: str | None, file: Path | None) -> "StackFile":
+    from interlock.cli.stackfile import read_stack
+
+    return read_stack(stack, file)
+
+
+def rendered(read: "StackFile", *, deployer: bool = False) -> list[dict[str, object]]:
     """The objects of a stack, or those of its deployer role. Raises RefusedError when its plan is refused."""
     from interlock.infra.errors import RefusedError
     from interlock.infra.manifests.deployer import deployer_objects

@@ -13,8 +13,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from interlock.cli import check as command
-from interlock.cli import checking
+from interlock.cli.check import command
+from interlock.cli.check import run as checking
 from interlock.cli.reading import Reading, read_paths
 from interlock.infra.errors import ConfigError
 from interlock.infra.facts import Bundle, Workload

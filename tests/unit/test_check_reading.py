@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from interlock.cli.check.sets import file_sets
 from interlock.cli.reading import Reading, read_paths
 from interlock.cli.reading.marked import compose, locate, read_stream, steps
-from interlock.cli.sets import file_sets
 from interlock.infra.errors import ConfigError
 from interlock.infra.recognise import UNKNOWN, Document
 

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from interlock.cli import checking
+from interlock.cli.check import run as checking
 from interlock.cli.reading import read_paths
 from tools.common import ROOT, run_main, say
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from interlock.cli.check.sets import file_sets
 from interlock.cli.reading import Reading, load_text
 from interlock.cli.report import NOT_JUDGED, Located, Result
-from interlock.cli.sets import file_sets
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.facts import Bundle, DocumentProblem, Fact, Origin, Pool, known
 from interlock.infra.recognise import Document, recognise

@@ -3,13 +3,14 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import ValidationError
 
 from interlock.infra.errors import REFUSED, ConfigError, InterlockError, Problem
-from interlock.infra.rules.findings import Severity, Waiver
+
+if TYPE_CHECKING:
+    from interlock.infra.rules.findings import Waiver
 
 
 class Format(StrEnum):
@@ -60,16 +61,17 @@ def check(
 
     Ends with 0 when nothing reaches --fail-on, with 1 when something does, with 2 when it could not run.
     """
-    from interlock.cli import checking
+    from interlock.cli.check import run
     from interlock.cli.reading import read_paths
     from interlock.cli.report import FORMATS
+    from interlock.infra.rules.findings import Severity
 
-    settings = checking.read_config(config)
-    result = checking.check_reading(read_paths(paths, settings.exclude), settings, read_waivers(waive or []))
+    settings = run.read_config(config)
+    result = run.check_reading(read_paths(paths, settings.exclude), settings, read_waivers(waive or []))
     if baseline:
-        result = checking.apply_baseline(result, baseline)
+        result = run.apply_baseline(result, baseline)
     if write:
-        count = checking.write_baseline(result, write)
+        count = run.write_baseline(result, write)
         print(f"{count} findings written to {write}", file=sys.stderr)
         return
     _put(FORMATS["jsonl" if jsonl else format_.value](result), output)
@@ -88,8 +90,12 @@ def _put(report: str, output: Path | None) -> None:
         raise ConfigError([Problem("--output", f"cannot be written: {error.strerror}", str(output))]) from None
 
 
-def read_waivers(texts: list[str]) -> tuple[Waiver, ...]:
+def read_waivers(texts: list[str]) -> "tuple[Waiver, ...]":
     """``CODE:path:reason`` texts as waivers. Raises ConfigError."""
+    from pydantic import ValidationError
+
+    from interlock.infra.rules.findings import Waiver
+
     waivers = []
     for text in texts:
         code, _, rest = text.partition(":")

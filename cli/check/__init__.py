@@ -1,0 +1,1 @@
+"""``interlock check``: the rules over any YAML."""
