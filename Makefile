@@ -47,7 +47,7 @@ bench: sync ## Measure: plan, preview at 10 and 100 servers, control plane start
 	@$(RUN) tools.bench
 
 golden: sync ## Write what is generated and reviewed: rendered stacks, config reference, schemas, findings
-	@$(RUN) tools.golden --write && $(RUN) tools.config_reference && $(RUN) tools.schemas
+	@$(RUN) tools.golden --write && $(RUN) tools.config_reference && $(RUN) tools.schemas && $(RUN) tools.findings
 
 accuracy: sync ## How wrong the memory planner is, on every public log at hand: docs/accuracy.md
 	@$(RUN) tools.accuracy

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.common import ToolError, home, locked, run_main, say
-from tools.families import Family, Installed, installed, select
+from tools.toolchain_families import Family, Installed, installed, select
 
 PROGRESS_SECONDS = 30
 LAST_LINES = 15

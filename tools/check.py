@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from tools import build, families
+from tools import build, toolchain_families
 from tools.common import ROOT, ToolError, run_main, say
 from tools.node import prepare
 
@@ -28,7 +28,7 @@ NEEDS_TOOLS = ("cluster", "engine", "gpu")
 def build_tools() -> list[str]:
     """Builds what the cluster and engine tiers need; returns what failed, so that the other tiers still run."""
     failed = []
-    for name, step in (("build", lambda: build.ensure(families.select([], ["test", "mig"]))), ("real node", prepare_node)):
+    for name, step in (("build", lambda: build.ensure(toolchain_families.select([], ["test", "mig"]))), ("real node", prepare_node)):
         try:
             step()
         except ToolError as error:

@@ -1,13 +1,12 @@
 """Writes docs/config.md: every field of a stack's configuration, from the models themselves."""
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from interlock.infra.config import ClusterConfig
+from tools.common import ROOT, run_main
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "config.md"
+PAGE = ROOT / "docs" / "config.md"
 HEAD = """# Configuration
 
 The value of `interlock:cluster` in `Pulumi.<stack>.yaml`. Unknown keys are refused; what is left out is decided by the plan or takes
@@ -73,6 +72,10 @@ def _line(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("``", "`")
 
 
-if __name__ == "__main__":
+def main(arguments: list[str]) -> int:
     PAGE.write_text(page(), "utf-8")
-    sys.exit(0)
+    return 0
+
+
+if __name__ == "__main__":
+    run_main(main)

@@ -17,7 +17,7 @@ from tools.build import Decision, decide
 from tools.cluster import lifecycle, network
 from tools.cluster.state import everything, load
 from tools.common import home, run_main, say
-from tools.families import read_table, select
+from tools.toolchain_families import read_table, select
 
 GO = "1.26"
 NOT_FOUND = "not found"

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from tools.common import ROOT, run_main
+
 FOLDER = Path("tests/golden/rendered")
 
 
@@ -34,12 +35,12 @@ def difference(stack: str) -> str:
     return "".join(difflib.unified_diff(before, after, f"{stack} (last commit)", f"{stack} (now)", n=6))
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """0 = done; ``--diff`` prints the difference and also ends with 0."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write tests/golden/rendered")
     parser.add_argument("--diff", action="store_true", help="show the difference against the last commit")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args(arguments)
     for stack in stacks():
         if chosen.write:
             (ROOT / FOLDER).mkdir(parents=True, exist_ok=True)
@@ -50,4 +51,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_main(main)

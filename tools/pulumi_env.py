@@ -7,7 +7,7 @@ from pathlib import Path
 from tools.build import decide
 from tools.cluster.state import Cluster
 from tools.common import ROOT, home
-from tools.families import select
+from tools.toolchain_families import select
 
 # Local stacks hold no secret worth more than the machine they run on; the salt in Pulumi.dev.yaml belongs to this passphrase.
 LOCAL_PASSPHRASE = "interlock-local"

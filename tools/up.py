@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tools import build, families, pulumi_env, rehearsal
+from tools import build, pulumi_env, rehearsal, toolchain_families
 from tools.cluster import lifecycle, nodes
 from tools.cluster.state import Cluster
 from tools.common import ROOT, ToolError, run_main, say
@@ -30,7 +30,7 @@ def up(stack: str, name: str, real_node: bool = False) -> None:
         needs.require()
     # Before anything is built or started, so that a mistake in the stack's file is told at once.
     wanted = pools(stack)
-    bin_folder = build.ensure(families.select([], ["up"]))
+    bin_folder = build.ensure(toolchain_families.select([], ["up"]))
     step(started, f"tools ready: {bin_folder}")
     cluster, fresh = lifecycle.up(name, bin_folder)
     step(started, f"control plane {name} {'started' if fresh else 'runs already'}: {cluster.server}")

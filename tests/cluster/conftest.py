@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tools import build, families
+from tools import build, toolchain_families
 from tools.cluster import lifecycle
 from tools.cluster.testing import LocalCluster, PulumiProject, gpu_node
 
@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def toolchain() -> Path:
     """The folder of the toolchain's programs; skips the test when they are not all built."""
-    wanted = families.select([], ["test"])
+    wanted = toolchain_families.select([], ["test"])
     missing = [decision.family.name for decision in build.decide(wanted) if decision.must_build]
     if missing:
         pytest.skip(f"not built: {', '.join(missing)} (python -m tools.build --for test)")

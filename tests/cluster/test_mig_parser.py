@@ -12,13 +12,13 @@ from interlock.infra.catalog.gpus import gpus, mig_geometries
 from interlock.infra.catalog.placements import layout_problem, starts
 from interlock.infra.config.pools import PoolConfig
 from interlock.infra.manifests.mig import mig_config
-from tools import build, families
+from tools import build, toolchain_families
 
 
 @pytest.fixture(scope="module")
 def program() -> Path:
     """mig-check; skipped when it is not built."""
-    wanted = families.select([], ["mig"])
+    wanted = toolchain_families.select([], ["mig"])
     if any(decision.must_build for decision in build.decide(wanted)):
         pytest.skip("not built: mig-check (python -m tools.build --for mig)")
     return build.ensure(wanted) / "mig-check"

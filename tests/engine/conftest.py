@@ -19,7 +19,7 @@ import yaml
 
 from interlock.infra.config import load
 from interlock.infra.manifests.nodes import simulated_nodes
-from tools import build, families
+from tools import build, toolchain_families
 from tools.cluster import lifecycle as clusters
 from tools.cluster.testing import Outcome, PulumiProject
 from tools.common import ROOT
@@ -44,7 +44,7 @@ def real_node() -> Iterator[RealNode]:
     reason = prepare.unready()
     if reason:
         pytest.skip(reason)
-    tools = build.ensure(families.select([], prepare.SETS))
+    tools = build.ensure(toolchain_families.select([], prepare.SETS))
     name = f"engine-{os.getpid()}"
     try:
         cluster, _ = clusters.up(name, tools)

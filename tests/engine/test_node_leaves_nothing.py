@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import build, families
+from tools import build, toolchain_families
 from tools.cluster import lifecycle as clusters
 from tools.cluster.state import Cluster
 from tools.cluster.testing import LocalCluster
@@ -46,7 +46,7 @@ def programs() -> Path:
     reason = prepare.unready()
     if reason:
         pytest.skip(reason)
-    return build.ensure(families.select([], prepare.SETS))
+    return build.ensure(toolchain_families.select([], prepare.SETS))
 
 
 def started(name: str, programs: Path) -> Iterator[Cluster]:

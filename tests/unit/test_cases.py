@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tools.cases.__main__ import main, verdict
+from tools.common import ToolError
 
 FILE = Path(__file__).parents[1] / "data" / "cases.jsonl"
 CASES: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
@@ -50,6 +51,8 @@ def test_one_line_of_json_for_each_case(tmp_path: Path, capsys: pytest.CaptureFi
     assert [set(line) for line in lines] == [{"id", "verdict", "codes", "why"}] * 2
 
 
-def test_a_missing_file_ends_with_two(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["/nowhere/cases.jsonl"]) == 2
-    assert "nowhere" in capsys.readouterr().err
+@pytest.mark.parametrize(("arguments", "said"), [(["/nowhere/cases.jsonl"], "/nowhere/cases.jsonl: No such file"), ([], "usage")])
+def test_a_missing_file_or_argument_ends_with_two(arguments: list[str], said: str) -> None:
+    with pytest.raises(ToolError, match=said) as caught:
+        main(arguments)
+    assert caught.value.code == 2

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tools import build, families
+from tools import build, toolchain_families
 from tools.common import ROOT, ToolError, locked
-from tools.families import Family
+from tools.toolchain_families import Family
 
 GO_PROGRAM = 'package main\n\nimport "fmt"\n\nvar version string\n\nfunc main() { fmt.Println("hello", version) }\n'
 needs_go = pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go on PATH")
@@ -34,7 +34,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def only(table: Path) -> Family:
-    return families.select(["hello"], [], table)[0]
+    return toolchain_families.select(["hello"], [], table)[0]
 
 
 def put_on_path(monkeypatch: pytest.MonkeyPatch, folder: Path, printed: str, name: str = "hello") -> None:
@@ -113,9 +113,9 @@ def test_without_go_there_is_one_message_with_the_way_out(table: Path, monkeypat
 
 def test_a_fitting_tool_on_path_is_used_instead_of_built(table: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     put_on_path(monkeypatch, tmp_path / "bin", "hello 1.9.0")
-    decisions = build.decide(families.select([], ["all"], table))
+    decisions = build.decide(toolchain_families.select([], ["all"], table))
     assert {decision.family.name: decision.must_build for decision in decisions} == {"hello": False, "extra": False}
-    folder = build.ensure(families.select([], ["all"], table))
+    folder = build.ensure(toolchain_families.select([], ["all"], table))
     assert (folder / "hello").readlink() == tmp_path / "bin" / "hello"
     assert not (folder / "extra").exists()
 
@@ -129,26 +129,26 @@ def test_a_tool_of_another_version_is_not_used(table: Path, monkeypatch: pytest.
 def test_what_this_project_built_does_not_count_as_installed(table: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "home" / "path").mkdir(parents=True)
     put_on_path(monkeypatch, tmp_path / "home" / "path" / "x", "hello 1.9.0")
-    assert families.installed(only(table)) == {}
+    assert toolchain_families.installed(only(table)) == {}
 
 
 def test_a_tool_that_needs_another_beside_it_is_not_used_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pulumi = families.select(["pulumi"], [])[0]
+    pulumi = toolchain_families.select(["pulumi"], [])[0]
     put_on_path(monkeypatch, tmp_path / "bin", "v3.280.0", "pulumi")
-    assert families.installed(pulumi) == {}
+    assert toolchain_families.installed(pulumi) == {}
     put_on_path(monkeypatch, tmp_path / "bin", "", "pulumi-language-python")
-    assert families.installed(pulumi)["pulumi"].version == "3.280.0"
+    assert toolchain_families.installed(pulumi)["pulumi"].version == "3.280.0"
 
 
 def test_an_unknown_family_or_set_is_refused_with_what_there_is(table: Path) -> None:
     with pytest.raises(ToolError, match="nothing: there is no such program family; there are hello, extra"):
-        families.select(["nothing"], [], table)
+        toolchain_families.select(["nothing"], [], table)
     with pytest.raises(ToolError, match="--for nothing: there is no such set; there are up, all"):
-        families.select([], ["nothing"], table)
+        toolchain_families.select([], ["nothing"], table)
 
 
 def test_every_family_of_the_table_has_its_module_and_its_sums() -> None:
-    table, sets = families.read_table()
+    table, sets = toolchain_families.read_table()
     for family in table.values():
         assert (family.module / "go.mod").exists(), family.name
         assert family.minutes > 0

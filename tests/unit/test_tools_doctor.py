@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import build, doctor, families
+from tools import build, doctor, toolchain_families
 from tools.common import ROOT
 
 
@@ -44,8 +44,8 @@ def test_a_go_that_is_too_old_is_missing(empty_path: Path, printed: str, missing
 
 
 def test_a_family_is_used_from_path_taken_as_built_or_to_be_built() -> None:
-    (etcd,) = families.select(["etcd"], [])
-    found = families.Installed(Path("/opt/etcd"), etcd.version)
+    (etcd,) = toolchain_families.select(["etcd"], [])
+    found = toolchain_families.Installed(Path("/opt/etcd"), etcd.version)
     decisions = [
         build.Decision(etcd, {"etcd": found}, False, ""),
         build.Decision(etcd, {}, True, ""),

@@ -1,12 +1,12 @@
 """``python -m tools.accuracy [--rivals]``: score the planner and write docs/accuracy.md and docs/accuracy.svg."""
 
-import sys
 from pathlib import Path
 
-from .cases import ROOT, scored
-from .plot import plot
-from .report import report
-from .rivals import ask_again
+from tools.accuracy.cases import scored
+from tools.accuracy.plot import plot
+from tools.accuracy.report import report
+from tools.accuracy.rivals import ask_again
+from tools.common import ROOT, run_main
 
 
 def main(arguments: list[str], docs: Path = ROOT / "docs") -> int:
@@ -21,4 +21,4 @@ def main(arguments: list[str], docs: Path = ROOT / "docs") -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    run_main(main)

@@ -10,8 +10,8 @@ from typing import Any
 from interlock.infra.catalog.vllm_defaults import parse_version
 from interlock.infra.sizing.cases import answer_of, request_of
 from interlock.infra.sizing.settings import resolve
+from tools.common import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 LOGS, RUNS = ROOT / "tests/data/calibration.jsonl", ROOT / "tests/data/h200_runs.jsonl"
 # What a log says about the outcome is not told to the planner.
 INPUTS = (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from .cases import Scored
+from tools.accuracy.cases import Scored
 
 mpl.use("svg")
 

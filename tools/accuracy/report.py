@@ -4,9 +4,9 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from .cases import BANDS, Scored
-from .rivals import KEPT, methods, pool_error, tally
-from .score import Errors, Reader, confusion, errors, kv_bytes_error, kv_tokens_error, quantity, upper_bound
+from tools.accuracy.cases import BANDS, Scored
+from tools.accuracy.rivals import KEPT, methods, pool_error, tally
+from tools.accuracy.score import Errors, Reader, confusion, errors, kv_bytes_error, kv_tokens_error, quantity, upper_bound
 
 FEW = 20
 QUANTITIES: tuple[tuple[str, Reader], ...] = (

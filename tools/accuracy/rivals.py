@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.infra.sizing import model_facts
-
-from .cases import Scored
+from tools.accuracy.cases import Scored
 
 # Answers "fits" / "does not fit" to a case, or None when the method cannot answer it.
 Method = Callable[[Scored], bool | None]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from .cases import Scored
+from tools.accuracy.cases import Scored
 
 
 @dataclass(frozen=True)

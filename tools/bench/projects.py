@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from tools import build, families
+from tools import build, toolchain_families
 from tools.cluster import extensions, lifecycle
 from tools.cluster.testing import LocalCluster, Outcome, PulumiProject
 from tools.common import ToolError
@@ -21,7 +21,7 @@ from tools.common import ToolError
 @contextmanager
 def control_plane(name: str) -> Iterator[LocalCluster]:
     """A local control plane with Gateway API and KEDA, removed at the end."""
-    folder = build.ensure(families.select([], ["test"]))
+    folder = build.ensure(toolchain_families.select([], ["test"]))
     try:
         started, _ = lifecycle.up(name, folder)
         extensions.install(started, folder)

@@ -5,6 +5,7 @@ import json
 import time
 
 from interlock.infra.sizing import SizingRequest, size
+from tools.common import run_main
 
 MODELS = ("Qwen/Qwen3-8B", "google/gemma-3-27b-it", "openai/gpt-oss-120b", "deepseek-ai/DeepSeek-V3", "Qwen/Qwen3-Next-80B-A3B-Instruct")
 GPUS = ("H100", "H200", "B200")
@@ -32,11 +33,11 @@ def measure(count: int = 3000) -> dict[str, float]:
     return {"sizings": count, "seconds": round(seconds, 3), "per_second": round(count / seconds), "wanted_per_second": WANTED_PER_SECOND}
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     found = measure()
     print(json.dumps(found))
     return 0 if found["per_second"] >= WANTED_PER_SECOND else 1
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_main(main)

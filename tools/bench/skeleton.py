@@ -18,7 +18,7 @@ import yaml
 from interlock.infra.config import load
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
-from tools import build, families
+from tools import build, toolchain_families
 from tools.bench.projects import median, project, table
 from tools.cluster import lifecycle
 from tools.cluster.testing import LocalCluster
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
     sizes = [int(size) for size in arguments or ["10", "100"]]
     config = yaml.safe_load((ROOT / "Pulumi.dev.yaml").read_text("utf-8"))["config"]["interlock:cluster"]
     planned = statistics.median(timed(sys.executable, "-m", "interlock.cli.main", "plan", "--stack", "dev") for _ in range(5))
-    folder = build.ensure(families.select([], ["test"]))
+    folder = build.ensure(toolchain_families.select([], ["test"]))
     started = time.perf_counter()
     try:
         running, _ = lifecycle.up("bench-frame", folder)

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from interlock.infra.rules.findings import Finding, Severity
 from interlock.infra.rules.judge import judge
 from tools.cases.facts import bundle_of
 from tools.cases.values import mapping
+from tools.common import ToolError, run_main
 
 
 def verdict(case: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,15 +33,12 @@ def why(findings: list[Finding]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Exit 2 when the file cannot be read."""
     if len(arguments) != 1:
-        print("usage: python -m tools.cases FILE", file=sys.stderr)
-        return 2
+        raise ToolError("usage: python -m tools.cases FILE")
     try:
         lines = Path(arguments[0]).read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        print(f"{arguments[0]}: {error.strerror}", file=sys.stderr)
-        return 2
+        raise ToolError(f"{arguments[0]}: {error.strerror}") from None
     for line in lines:
         if line.strip():
             print(json.dumps(verdict(json.loads(line)), ensure_ascii=False))
@@ -49,4 +46,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run_main(main)

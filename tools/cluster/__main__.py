@@ -9,14 +9,14 @@ import shlex
 import sys
 from pathlib import Path
 
-from tools import build, families, pulumi_env
+from tools import build, pulumi_env, toolchain_families
 from tools.cluster import extensions, lifecycle, nodes, processes
 from tools.cluster.state import Cluster, everything, load
 from tools.common import ToolError, run_main, say
 
 
 def _up(options: argparse.Namespace) -> int:
-    bin_folder = build.ensure(families.select(["etcd", "kube", "kwok"], []))
+    bin_folder = build.ensure(toolchain_families.select(["etcd", "kube", "kwok"], []))
     cluster, started = lifecycle.up(options.name, bin_folder, loopback=options.loopback, api_port=options.api_port)
     say(f"cluster {cluster.name} {'started' if started else 'runs already'}: {cluster.server}, context {cluster.context}")
     say(f"  export KUBECONFIG={cluster.kubeconfig}")
@@ -67,7 +67,7 @@ def _nodes(options: argparse.Namespace) -> int:
 
 
 def _extend(options: argparse.Namespace) -> int:
-    names = extensions.install(lifecycle.running(options.name), build.ensure(families.select(["kwok"], [])))
+    names = extensions.install(lifecycle.running(options.name), build.ensure(toolchain_families.select(["kwok"], [])))
     say(f"cluster {options.name} has {', '.join(names)}, their controllers simulated")
     return 0
 
@@ -84,7 +84,7 @@ def _exec(options: argparse.Namespace) -> int:
 
 def _env(options: argparse.Namespace) -> int:
     cluster = lifecycle.running(options.name)
-    bin_folder = build.ensure(families.select([], ["up"]))
+    bin_folder = build.ensure(toolchain_families.select([], ["up"]))
     for name, value in pulumi_env.variables(cluster, bin_folder).items():
         say(f"export {name}={shlex.quote(value)}")
     return 0

@@ -1,8 +1,6 @@
 """Writes docs/findings.md; ``--check`` only says whether it is up to date."""
 
-import sys
-
-from tools.common import ROOT
+from tools.common import ROOT, run_main
 from tools.findings.page import page
 
 PAGE = ROOT / "docs" / "findings.md"
@@ -20,4 +18,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run_main(main)

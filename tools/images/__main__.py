@@ -3,14 +3,14 @@
 usage: python -m tools.images
 """
 
-from tools import build, families
+from tools import build, toolchain_families
 from tools.common import run_main, say
 from tools.images import store
 
 
 def main(arguments: list[str]) -> int:
     del arguments
-    say(str(store.ensure(build.ensure(families.select([], ["node"])))))
+    say(str(store.ensure(build.ensure(toolchain_families.select([], ["node"])))))
     return 0
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools import build, families
+from tools import build, toolchain_families
 from tools.cluster import lifecycle as clusters
 from tools.cluster import processes
 from tools.cluster.state import Cluster
@@ -34,7 +34,7 @@ def up(cluster: Cluster, name: str, *, cards: int, slices: int, labels: Sequence
         return known, False
     if left := remains.remove(cluster):
         say(f"removed what an earlier node left: {', '.join(left)}")
-    bin_folder = build.ensure(families.select([], ["node"]))
+    bin_folder = build.ensure(toolchain_families.select([], ["node"]))
     images = store.ensure(bin_folder)
     engine = env.ensure()
     env.model(engine, "dense")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools import families
+from tools import toolchain_families
 from tools.common import ToolError, home, say
 
 CNI_FOLDER = Path("/usr/lib/cni")
@@ -57,7 +57,7 @@ def version(root: Path = Path("/sys/fs/cgroup")) -> int:
 
 def install(packages: Sequence[str] | None = None) -> None:
     """Installs the Debian packages that the node's programs need and that are not there. Raises ToolError where that is impossible."""
-    wanted = sorted(packages or {name for family in families.select([], ["node"]) for name in family.debian})
+    wanted = sorted(packages or {name for family in toolchain_families.select([], ["node"]) for name in family.debian})
     if shutil.which("apt-get") is None or os.geteuid() != 0:
         raise ToolError(f"only root on Debian or Ubuntu can install packages here; needed: {', '.join(wanted)}")
     present = subprocess.run(

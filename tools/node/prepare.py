@@ -2,7 +2,7 @@
 
 import contextlib
 
-from tools import build, families
+from tools import build, toolchain_families
 from tools.common import ToolError
 from tools.engine_env import env
 from tools.images import store
@@ -22,7 +22,7 @@ def prepare() -> str:
     problems = needs.missing()
     if problems:
         return "; ".join(problems)
-    store.ensure(build.ensure(families.select([], SETS)))
+    store.ensure(build.ensure(toolchain_families.select([], SETS)))
     env.model(env.ensure(), "dense")
     return ""
 
@@ -32,7 +32,7 @@ def unready() -> str:
     problems = needs.missing()
     if problems:
         return "; ".join(problems)
-    wanted = families.select([], SETS)
+    wanted = toolchain_families.select([], SETS)
     programs = [decision.family.name for decision in build.decide(wanted) if decision.must_build]
     if programs:
         return f"not built: {', '.join(programs)} (python -m tools.build --for up --for node)"

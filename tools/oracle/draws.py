@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from .catalog import Model
+from tools.oracle.catalog import Model
 
 COUNT = 5
 AVAILABLE = (0.01, 0.2, 1.0, 2.5, 5.0, 7.77, 12.0, 20.0, 33.3, 60.0, 100.0, 900.0)

@@ -13,7 +13,7 @@ from vllm.usage.usage_lib import UsageContext
 from vllm.v1.core import kv_cache_utils
 from vllm.v1.engine.core import EngineCore
 
-from .ranks import Rank, is_v2
+from tools.oracle.ranks import Rank, is_v2
 
 GIB = 1 << 30
 Line = dict[str, Any]

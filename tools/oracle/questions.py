@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .catalog import Model, speculative
-from .draws import drawn
+from tools.oracle.catalog import Model, speculative
+from tools.oracle.draws import drawn
 
 WIDE, FEW = (1.0, 20.0), (5.0, 20.0)
 SHARED = ("groups", "layer_pages", "groups_by_pp_rank")

@@ -18,7 +18,7 @@ from vllm.model_executor.model_loader.utils import initialize_model
 from vllm.model_executor.models import registry
 from vllm.platforms import current_platform
 
-from .fake_gpu import CARDS
+from tools.oracle.fake_gpu import CARDS
 
 NO_DRAFT_MODEL = ("ngram", "ngram_gpu", "suffix")
 

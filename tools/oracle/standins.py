@@ -12,8 +12,8 @@ import vllm.distributed.parallel_state as ps
 from torch.nn import functional
 from vllm.platforms import current_platform
 
-from . import lifetimes, ranks
-from .fake_gpu import MEMORY, Quiet
+from tools.oracle import lifetimes, ranks
+from tools.oracle.fake_gpu import MEMORY, Quiet
 
 FREE = MEMORY // 2
 

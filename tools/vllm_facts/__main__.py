@@ -13,11 +13,11 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from .env import environment
-from .flags import serve_flags
-from .metrics import metrics
-from .source import Source
-from .table import Row, env_row, flag_row, metric_key, metric_row, spans, version_key
+from tools.vllm_facts.env import environment
+from tools.vllm_facts.flags import serve_flags
+from tools.vllm_facts.metrics import metrics
+from tools.vllm_facts.source import Source
+from tools.vllm_facts.table import Row, env_row, flag_row, metric_key, metric_row, spans, version_key
 
 CATALOG = Path(__file__).parents[2] / "infra" / "catalog"
 PLATFORMS = ["manylinux1", "manylinux2014", *(f"manylinux_2_{n}" for n in range(17, 41))]

@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from .hints import UNKNOWN, literal
-from .source import Source
+from tools.vllm_facts.hints import UNKNOWN, literal
+from tools.vllm_facts.source import Source
 
 READ_ELSEWHERE = re.compile(r"""(?:os\.environ\.get\(|os\.getenv\(|os\.environ\[|environ\.get\(|getenv\()\s*["'](VLLM_[A-Z0-9_]+)["']""")
 

@@ -4,8 +4,8 @@ import ast
 from dataclasses import replace
 from typing import Any
 
-from .hints import UNKNOWN, Facts, class_fields, literal, says_deprecated
-from .source import Module, Source
+from tools.vllm_facts.hints import UNKNOWN, Facts, class_fields, literal, says_deprecated
+from tools.vllm_facts.source import Module, Source
 
 ACTIONS = {
     "store_true": "switch",

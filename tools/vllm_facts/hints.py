@@ -4,7 +4,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .source import Module, Source
+from tools.vllm_facts.source import Module, Source
 
 UNKNOWN = object()
 

@@ -4,8 +4,8 @@ import ast
 import re
 from dataclasses import dataclass
 
-from .hints import literal
-from .source import Module, Source
+from tools.vllm_facts.hints import literal
+from tools.vllm_facts.source import Module, Source
 
 NAME = re.compile(r"vllm:[a-z][a-z0-9_]*[a-z0-9]")
 TYPES = ("counter", "gauge", "histogram", "summary", "info")

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .env import Variable
-from .hints import UNKNOWN, Facts
-from .metrics import Metric
+from tools.vllm_facts.env import Variable
+from tools.vllm_facts.hints import UNKNOWN, Facts
+from tools.vllm_facts.metrics import Metric
 
 Row = dict[str, Any]
 
