@@ -46,8 +46,8 @@ fmt: sync ## Format and sort imports
 bench: sync ## Measure: plan, preview at 10 and 100 servers, control plane start, warm `make up`
 	@$(RUN) tools.bench
 
-golden: sync ## Write what is generated and reviewed: rendered stacks, config reference, schemas, findings
-	@$(RUN) tools.golden --write && $(RUN) tools.config_reference && $(RUN) tools.schemas && $(RUN) tools.findings
+golden: sync ## Write what is generated and reviewed: rendered stacks, config reference, schemas, findings, mechanisms
+	@$(RUN) tools.golden --write && $(RUN) tools.config_reference && $(RUN) tools.schemas && $(RUN) tools.findings && $(RUN) tools.mechanisms
 
 accuracy: sync ## How wrong the memory planner is, on every public log at hand: docs/accuracy.md
 	@$(RUN) tools.accuracy

@@ -1,0 +1,269 @@
+"""Relations between flags, variables, versions and model facts that stop the engine at its start, as rows of a table.
+
+A row fires when all of its conditions hold. Each is three-valued: a value that is unknown, or absent with no default in the table,
+decides nothing, so that a row never fires on what was not read.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from interlock.infra.catalog.expressions import LARGEST, Scalar, names_in, number, same, value_of
+from interlock.infra.catalog.tables import table
+from interlock.infra.catalog.vllm_tables import version_key
+
+
+class Stated(Protocol):
+    """What is known of a name: as ``facts.Fact``."""
+
+    @property
+    def known(self) -> bool:
+        """A value was read."""
+
+    @property
+    def absent(self) -> bool:
+        """Nothing was stated, so that a default holds."""
+
+    @property
+    def value(self) -> Any:
+        """The value that was read, else None."""
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Condition(_Row):
+    """One test of a name or of arithmetic over names."""
+
+    of: str
+    """A name (``tensor-parallel-size``, ``kv-transfer-config.kv_role``, ``env:NAME``, ``model:heads``, ``gpus``) or ``= a * b + c``."""
+    stated: bool | None = None
+    """Whether it is stated at all; null in JSON counts as not stated."""
+    equals: Scalar | None = None
+    """A literal, or ``= ...`` for another value. A switch equals true or false."""
+    differs: Scalar | None = None
+    """Known and not equal."""
+    one_of: tuple[Scalar, ...] | None = None
+    """Equal to one of them."""
+    none_of: tuple[Scalar, ...] | None = None
+    """Known and equal to none of them."""
+    below: Scalar | None = None
+    """A number less than."""
+    above: Scalar | None = None
+    """A number greater than."""
+    indivisible_by: Scalar | None = None
+    """A whole number with a remainder."""
+    divisible_by: Scalar | None = None
+    """A whole number without one."""
+    matches: str | None = None
+    """A text in which the regular expression is found."""
+    repeats: bool | None = None
+    """Whether an item of a list (or of a text with commas) occurs twice."""
+    holds: Scalar | None = None
+    """A list (or a text with commas) that has this item."""
+    item_not: str | None = None
+    """A list (or a text with commas) with an item that the regular expression does not match whole."""
+    keys_outside: tuple[str, ...] | None = None
+    """A mapping with a key that is none of these."""
+    shorter_than: int | None = None
+    """A list with fewer items."""
+
+    @model_validator(mode="after")
+    def _one_test(self) -> "Condition":
+        if len(self.model_fields_set - {"of"}) != 1:
+            raise ValueError(f"a condition has exactly one test, {self.of!r} has {sorted(self.model_fields_set - {'of'})}")
+        return self
+
+    @property
+    def test(self) -> str:
+        """The name of its test."""
+        return next(iter(self.model_fields_set - {"of"}))
+
+    @property
+    def operand(self) -> Any:
+        """What the test compares with."""
+        return getattr(self, self.test)
+
+
+class Relation(_Row):
+    """A refusal of the engine at its start, in words of the command line."""
+
+    id: str
+    """Stable name of the row."""
+    when: tuple[Condition | tuple[tuple[Condition, ...], ...], ...] = Field(min_length=1)
+    """All must hold; a list of lists holds when all conditions of one inner list do."""
+    message: str
+    """What is wrong, with ``{name}`` or ``{= a * b}`` for the values."""
+    fix: str
+    """The change that removes it."""
+    at: str
+    """The name to point at."""
+    source: str
+    """``file::symbol`` of the refusal in vLLM."""
+    severity: Literal["error", "warning"] = "error"
+    """An error only where the engine certainly stops."""
+    since: str = ""
+    """First version read that has it; empty: not known, so that it never fires."""
+    until: str = ""
+    """Last version read that has it."""
+
+    def conditions(self) -> Iterator[Condition]:
+        """All conditions, those of alternatives too."""
+        for each in self.when:
+            yield from [each] if isinstance(each, Condition) else (inner for group in each for inner in group)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every name that the row asks for."""
+        operands = [text for each in self.conditions() for text in _texts(each.operand)]
+        told = re.findall(r"\{([^}]*)\}", self.message + self.fix)
+        own = [name for each in self.conditions() for name in names_in(each.of)]
+        asked = [name for text in (*operands, *told) if text.startswith("=") for name in names_in(text)]
+        return frozenset([*own, *asked, *(name for name in told if not name.startswith("="))])
+
+
+def _texts(operand: Any) -> list[str]:
+    items = operand if isinstance(operand, tuple) else (operand,)
+    return [item for item in items if isinstance(item, str)]
+
+
+class Relations(_Row):
+    """The table."""
+
+    read: tuple[str, ...]
+    """Versions whose source was read, oldest first."""
+    defaults: Mapping[str, Scalar]
+    """What the engine takes for a name that is not stated; the same in all versions read."""
+    rows: tuple[Relation, ...]
+    """Rows in the order of the engine's configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A row that fires."""
+
+    relation: Relation
+    message: str
+    fix: str
+
+
+@cache
+def relations() -> Relations:
+    """The table of this package. Raises ValidationError (a ValueError) when the file breaks the schema."""
+    data = {key: value for key, value in table("vllm_relations.json").items() if not key.startswith("_")}
+    return Relations.model_validate(data)
+
+
+def refused(facts: Mapping[str, Stated], version: str | None, rows: Relations | None = None) -> Iterator[Refused]:
+    """The rows that fire on ``facts`` in ``version``. A name that is not in ``facts`` is unknown; so is any row of an unread version."""
+    found = rows or relations()
+    key = version_key(version)
+    known = Known(facts, found.defaults)
+    for row in found.rows if key is not None else ():
+        since, until = version_key(row.since), version_key(row.until)
+        if since is None or until is None or key is None or not since <= key <= until:
+            continue
+        if all(_holds(each, known) is True for each in row.when):
+            yield Refused(row, _told(row.message, known), _told(row.fix, known))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Facts with the table's defaults: what is absent has its default, or no value."""
+
+    facts: Mapping[str, Stated]
+    defaults: Mapping[str, Scalar]
+
+    def __call__(self, name: str) -> Any:
+        """The value, or None where it is unknown, null, or absent without a default."""
+        fact = self.facts.get(name)
+        if fact is None or (fact.absent and name not in self.defaults):
+            return None
+        return self.defaults[name] if fact.absent else fact.value if fact.known else None
+
+    def stated(self, name: str) -> bool | None:
+        """Whether something is stated; None when that is unknown."""
+        fact = self.facts.get(name)
+        if fact is None or not (fact.absent or fact.known):
+            return None
+        return bool(fact.known and fact.value is not None)
+
+
+def _holds(each: Condition | Iterable[Iterable[Condition]], known: Known) -> bool | None:
+    if not isinstance(each, Condition):
+        groups = [[_holds(inner, known) for inner in group] for group in each]
+        return True if any(all(inner is True for inner in group) for group in groups) else None
+    if each.test == "stated":
+        said = known.stated(each.of)
+        return None if said is None else said is each.operand
+    value = value_of(each.of if each.of.startswith("=") else f"= {each.of}", known)
+    if value is None:
+        return None
+    operand = each.operand
+    if isinstance(operand, str) and operand.startswith("="):
+        operand = value_of(operand, known)
+    return None if operand is None else _TESTS[each.test](value, operand)
+
+
+def _compare(value: Any, operand: Any, decide: Any) -> bool | None:
+    left, right = number(value), number(operand)
+    return None if left is None or right is None else bool(decide(left, right))
+
+
+def _remainder(value: Any, operand: Any, wanted: bool) -> bool | None:
+    left, right = number(value), number(operand)
+    if left is None or not right or not (abs(left) < LARGEST and abs(right) < LARGEST) or left % 1 or right % 1:
+        return None
+    return (left % right != 0) is wanted
+
+
+def _items(value: Any) -> list[str] | None:
+    if isinstance(value, str):
+        return [item.strip() for item in value.split(",")]
+    return [str(item) for item in value] if isinstance(value, list | tuple) else None
+
+
+def _repeats(value: Any, operand: Any) -> bool | None:
+    items = _items(value)
+    return None if items is None else (len(set(items)) < len(items)) is operand
+
+
+def _stranger(value: Any, operand: str) -> bool | None:
+    items = _items(value)
+    return None if items is None else any(re.fullmatch(operand, item) is None for item in items)
+
+
+def _has(value: Any, operand: Any) -> bool | None:
+    items = _items(value)
+    return None if items is None else any(same(item, operand) for item in items)
+
+
+_TESTS: Mapping[str, Any] = {
+    "equals": same,
+    "differs": lambda value, operand: not same(value, operand),
+    "one_of": lambda value, operand: any(same(value, each) for each in operand),
+    "none_of": lambda value, operand: not any(same(value, each) for each in operand),
+    "below": lambda value, operand: _compare(value, operand, lambda a, b: a < b),
+    "above": lambda value, operand: _compare(value, operand, lambda a, b: a > b),
+    "indivisible_by": lambda value, operand: _remainder(value, operand, True),
+    "divisible_by": lambda value, operand: _remainder(value, operand, False),
+    "matches": lambda value, operand: bool(re.search(operand, value)) if isinstance(value, str) else None,
+    "repeats": _repeats,
+    "holds": _has,
+    "item_not": _stranger,
+    "keys_outside": lambda value, operand: bool(set(value) - set(operand)) if isinstance(value, Mapping) else None,
+    "shorter_than": lambda value, operand: len(value) < operand if isinstance(value, list | tuple) else None,
+}
+
+
+def _told(text: str, known: Known) -> str:
+    def shown(found: re.Match[str]) -> str:
+        value = value_of(found[1] if found[1].startswith("=") else f"= {found[1]}", known)
+        return "(not stated)" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+    return re.sub(r"\{([^}]*)\}", shown, text)
