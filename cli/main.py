@@ -50,7 +50,7 @@ def show_render(stack: Stack = None, file: File = None, deployer: Deployer = Fal
 @app.command("nodes")
 def show_nodes(stack: Stack = None, file: File = None, as_json: AsJson = False) -> None:
     """Print simulated nodes for a stack's pools, for the local control plane."""
-    from interlock.infra.manifests.nodes import simulated_nodes
+    from interlock.infra.manifests.simulated import simulated_nodes
 
     nodes = simulated_nodes(_read(stack, file).config.pools)
     print(json.dumps(nodes, indent=2) if as_json else to_yaml(nodes), end="" if not as_json else "\n")

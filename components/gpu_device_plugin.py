@@ -5,7 +5,7 @@ from typing import Any, TypedDict
 import pulumi
 
 from interlock.components._k8s import apply
-from interlock.infra.manifests.platform import GpuLayerObjects
+from interlock.infra.manifests.bundles import GpuLayerObjects
 
 
 class GpuDevicePluginArgs(TypedDict):

@@ -5,7 +5,7 @@ from typing import TypedDict
 import pulumi
 
 from interlock.components._k8s import apply, kept, protected
-from interlock.infra.manifests.store_bundle import StoreObjects
+from interlock.infra.manifests.bundles import StoreObjects
 
 
 class ModelStoreArgs(TypedDict):

@@ -6,8 +6,8 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from interlock.components._k8s import apply
+from interlock.infra.manifests.bundles import NodePoolObjects
 from interlock.infra.manifests.node_pools import PoolIntent
-from interlock.infra.manifests.platform import NodePoolObjects
 
 ManagedPool = Callable[[str, PoolIntent, pulumi.ResourceOptions], Sequence[pulumi.Resource]]
 """Makes a cloud's own node pool: logical name, what it must make true, and the options that its resources must carry."""

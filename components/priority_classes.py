@@ -5,7 +5,7 @@ from typing import TypedDict
 import pulumi
 
 from interlock.components._k8s import apply
-from interlock.infra.manifests.platform import ObjectSet
+from interlock.infra.manifests.bundles import ObjectSet
 
 
 class PriorityClassesArgs(TypedDict):

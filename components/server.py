@@ -1,11 +1,11 @@
-"""One model behind one URL: spec, Deployment, Service, budget, route, autoscaler."""
+"""One model behind one URL: Deployment, Service, budget, route, autoscaler."""
 
 from typing import TypedDict
 
 import pulumi
 
 from interlock.components._k8s import apply
-from interlock.infra.manifests.bundle import ServerObjects
+from interlock.infra.manifests.bundles import ServerObjects
 
 
 class InferenceServerArgs(TypedDict):
@@ -35,7 +35,7 @@ class InferenceServer(pulumi.ComponentResource):
                 timeouts = pulumi.CustomTimeouts(create=timeout, update=timeout, delete=f"{spec.delete_timeout}s")
                 options = pulumi.ResourceOptions(parent=self, depends_on=list(before), custom_timeouts=timeouts)
             made = apply(spec.logical_name(name, manifest), manifest, options)
-            if kind == "ConfigMap":
+            if kind == "ResourceClaimTemplate":
                 before.append(made)
         self.url = pulumi.Output.from_input(spec.url)
         self.service_name = pulumi.Output.from_input(spec.name)

@@ -5,13 +5,13 @@ from typing import TypedDict
 import pulumi
 
 from interlock.components._k8s import apply
-from interlock.infra.manifests.platform import ObjectSet
+from interlock.infra.manifests.bundles import TenantObjects
 
 
 class TenantArgs(TypedDict):
     """What a Tenant is made of."""
 
-    spec: ObjectSet
+    spec: TenantObjects
     """Namespace, ResourceQuota and LimitRange."""
 
 
@@ -28,5 +28,5 @@ class Tenant(pulumi.ComponentResource):
             made = apply(f"{name}-{manifest['kind'].lower()}", manifest, pulumi.ResourceOptions(parent=self, depends_on=list(before)))
             if manifest["kind"] == "Namespace":
                 before.append(made)
-        self.namespace = pulumi.Output.from_input(args["spec"].manifests[-1]["metadata"]["namespace"])
+        self.namespace = pulumi.Output.from_input(args["spec"].name)
         self.register_outputs({"namespace": self.namespace})

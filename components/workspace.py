@@ -5,7 +5,7 @@ from typing import TypedDict
 import pulumi
 
 from interlock.components._k8s import apply, kept, protected
-from interlock.infra.manifests.workspace import WorkspaceObjects
+from interlock.infra.manifests.bundles import WorkspaceObjects
 
 
 class WorkspaceArgs(TypedDict):
@@ -29,6 +29,8 @@ class Workspace(pulumi.ComponentResource):
             options = pulumi.ResourceOptions(parent=self, protect=protected(spec.keep), retain_on_delete=kept(spec.keep))
             before.append(apply(f"{name}-namespace", spec.namespace, options))
         for manifest in spec.manifests:
+            if manifest is spec.namespace:
+                continue
             apply(f"{name}-{manifest['kind'].lower()}", manifest, pulumi.ResourceOptions(parent=self, depends_on=before))
         self.namespace = pulumi.Output.from_input(spec.name)
         self.register_outputs({"namespace": self.namespace})

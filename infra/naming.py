@@ -12,6 +12,9 @@ _DNS_LABEL = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
 
 PREFIX = "interlock.dev"
 
+MANAGED_LABEL = "app.kubernetes.io/managed-by"
+MANAGED_BY = "interlock"
+
 
 def check_name(name: str, limit: int = LABEL_LIMIT) -> str | None:
     """Why ``name`` cannot be a Kubernetes DNS label of at most ``limit`` characters, or None."""

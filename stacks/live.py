@@ -5,7 +5,7 @@ from typing import Any
 import pulumi
 
 from interlock.infra.errors import ConfigError, Problem
-from interlock.infra.manifests.platform import gpu_layer, missing_classes
+from interlock.infra.manifests.bundles import gpu_layer, missing_classes
 from interlock.infra.naming import label
 from interlock.infra.preview.sharing_changes import LiveNode, sharing_changes
 from interlock.stacks.settings import Settings

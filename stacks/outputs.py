@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.exposure import RouteConfig
-from interlock.infra.manifests.bundle import internal_url
+from interlock.infra.manifests.bundles import internal_url
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
 
 

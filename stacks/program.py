@@ -7,11 +7,8 @@ import pulumi_kubernetes as k8s
 
 from interlock.components.server import InferenceServer
 from interlock.components.workspace import Workspace
-from interlock.infra.config import Scope
 from interlock.infra.errors import InterlockError
-from interlock.infra.manifests.bundle import server_bundle
-from interlock.infra.manifests.servers import server_objects
-from interlock.infra.manifests.workspace import workspace_objects
+from interlock.infra.manifests.bundles import StackObjects, WorkspaceObjects, stack_objects
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.preview import preview
 from interlock.infra.rules.findings import Severity
@@ -57,22 +54,18 @@ def deploy(settings: Settings, made: ClusterPlan, uid: str) -> None:
         cluster_identifier=uid,
         enable_server_side_apply=True,
     )
-    ready = [] if config.scope is Scope.SERVING else deploy_platform(config, settings.stack, provider)
-    if config.scope is not Scope.PLATFORM:
-        serve(settings, made, provider, ready)
+    objects = stack_objects(config, made)
+    ready = deploy_platform(objects, provider)
+    if objects.workspace:
+        serve(objects, objects.workspace, provider, ready)
     pulumi.export("interlock", stack_outputs(config, made, uid).model_dump(mode="json"))
 
 
-def serve(settings: Settings, made: ClusterPlan, provider: k8s.Provider, ready: list[pulumi.Resource]) -> None:
+def serve(objects: StackObjects, space: WorkspaceObjects, provider: k8s.Provider, ready: list[pulumi.Resource]) -> None:
     """The namespaced part: workspace, stores and servers, the servers after ``ready``."""
-    config = settings.config
-    on = pulumi.ResourceOptions(provider=provider)
-    workspace = Workspace("workspace", {"spec": workspace_objects(config, settings.stack)}, on)
-    stores = {store.name: store for store in config.stores}
-    filled = deploy_stores(config, settings.stack, pulumi.ResourceOptions(provider=provider, depends_on=[workspace]))
-    for server in made.servers:
-        written = config.servers[server.index]
-        needs = [filled[name] for name in (written.weights, written.compile_cache) if name]
-        objects = server_objects(made, server, stores)
+    workspace = Workspace("workspace", {"spec": space}, pulumi.ResourceOptions(provider=provider))
+    filled = deploy_stores(objects, pulumi.ResourceOptions(provider=provider, depends_on=[workspace]))
+    for server in objects.servers:
+        needs = [filled[name] for name in server.needs]
         options = pulumi.ResourceOptions(provider=provider, depends_on=[workspace, *ready, *needs])
-        InferenceServer(server.name, {"spec": server_bundle(server, objects)}, options)
+        InferenceServer(server.name, {"spec": server}, options)

@@ -109,7 +109,7 @@ def read_labels(api: Any, settings: Settings) -> dict[str, str] | None:
 def foreign_stack(api: Any, settings: Settings) -> str | None:
     """Another stack that has servers in the namespace: a tenant's namespace is the platform stack's, and serves one serving stack."""
     chosen = f"{label('server')},{label('stack')}!={settings.stack}"
-    found = api.list_namespaced_config_map(settings.config.namespace, label_selector=chosen, limit=1, _request_timeout=TIMEOUT).items
+    found = api.list_namespaced_service(settings.config.namespace, label_selector=chosen, limit=1, _request_timeout=TIMEOUT).items
     return str(found[0].metadata.labels[label("stack")]) if found else None
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
+from interlock.infra.paths import child_path
 from interlock.infra.recognise import UNKNOWN
-from interlock.infra.recognise.document import child_path
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MOST_NODES = 300_000

@@ -10,8 +10,8 @@ from interlock.infra.catalog.kinds import Kind, Maker, kind_of_object, kinds
 from interlock.infra.config.cluster import ClusterConfig, Scope
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
-from interlock.infra.manifests.platform import platform_objects
-from interlock.infra.manifests.render import namespace_object, render
+from interlock.infra.manifests.namespace import namespace_object
+from interlock.infra.manifests.render import platform_objects, render
 from interlock.infra.naming import joined, label
 from interlock.infra.plan.types import ClusterPlan
 
@@ -67,7 +67,7 @@ def cluster_rules(config: ClusterConfig, plan: ClusterPlan) -> list[dict[str, An
     if config.scope is not Scope.SERVING:
         # Whether a change of how cards are shared meets nodes in use is asked before it is made.
         rules.append(_rule("", ("nodes", "pods"), READ))
-        platform = platform_objects(config, plan.stack)
+        platform = platform_objects(config, plan)
         outside = {kind.kind: kind for kind in map(kind_of_object, platform) if kind.namespaced}
         if outside:
             rules += [*_managed(outside[name] for name in sorted(outside)), *(_rule(group, plurals, READ) for group, plurals in WATCHED)]

@@ -4,12 +4,12 @@ Shapes: resource.k8s.io/v1 (Kubernetes 1.34 and later). Device classes and attri
 advertises ``gpu.nvidia.com`` and ``mig.nvidia.com``; allocation by that driver was not tried here.
 """
 
-from copy import deepcopy
 from typing import Any
 
-from interlock.infra.manifests.common import Manifest, manifest
+from interlock.infra.manifests.common import server_manifest
+from interlock.infra.manifests.placed import Manifest, put
 from interlock.infra.naming import content_hash, joined
-from interlock.infra.plan.types import PlannedPool
+from interlock.infra.plan.types import ClusterPlan, PlannedPool, PlannedServer
 
 CLAIM = "gpus"
 DRIVER = "gpu.nvidia.com"
@@ -25,23 +25,21 @@ def _profile(resource: str) -> str:
     return resource.removeprefix(prefix) if resource.startswith(prefix) else ""
 
 
-def claim_template(pool: PlannedPool, server: str, namespace: str, count: int, names: dict[str, str]) -> Manifest:
+def claim_template(plan: ClusterPlan, pool: PlannedPool, server: PlannedServer) -> Manifest:
     """The template of a server's claims, named by its content because its spec cannot be changed."""
-    exactly: dict[str, Any] = {"deviceClassName": device_class(pool.resource), "allocationMode": "ExactCount", "count": count}
+    spec = put({"spec": {"devices": _devices(pool, server)}}, "gpus", "claim")
+    made = server_manifest(plan, server, "resource.k8s.io/v1", "ResourceClaimTemplate", spec=spec)
+    made["metadata"]["name"] = put(claim_name(pool, server), "gpus", "claim")
+    return made
+
+
+def claim_name(pool: PlannedPool, server: PlannedServer) -> str:
+    """Name of the server's claim template."""
+    return joined(server.name, CLAIM, content_hash(_devices(pool, server)))
+
+
+def _devices(pool: PlannedPool, server: PlannedServer) -> dict[str, Any]:
+    exactly: dict[str, Any] = {"deviceClassName": device_class(pool.resource), "allocationMode": "ExactCount", "count": server.gpus}
     if profile := _profile(pool.resource):
         exactly["selectors"] = [{"cel": {"expression": f"device.attributes['{DRIVER}'].profile == '{profile}'"}}]
-    devices = {"requests": [{"name": CLAIM, "exactly": exactly}]}
-    name = joined(server, CLAIM, content_hash(devices))
-    return manifest("resource.k8s.io/v1", "ResourceClaimTemplate", name, namespace, names, spec={"spec": {"devices": devices}})
-
-
-def use_claims(pod: dict[str, Any], container: str, resource: str, template: str) -> dict[str, Any]:
-    """The pod spec with its GPUs by claim: ``resource`` is gone from ``container``, which uses the claim of ``template`` instead."""
-    made = deepcopy(pod)
-    made["resourceClaims"] = [*made.get("resourceClaims", []), {"name": CLAIM, "resourceClaimTemplateName": template}]
-    for each in made["containers"]:
-        if each["name"] == container:
-            for place in ("requests", "limits"):
-                each["resources"].get(place, {}).pop(resource, None)
-            each["resources"]["claims"] = [{"name": CLAIM}]
-    return made
+    return {"requests": [{"name": CLAIM, "exactly": exactly}]}

@@ -1,60 +1,74 @@
 """The pod template of a server."""
 
-from collections.abc import Mapping
-from copy import deepcopy
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from interlock.infra.config.pools import PoolBackend
-from interlock.infra.config.servers import ServerConfig
+from interlock.infra.config.pools import Allocation, PoolBackend
 from interlock.infra.config.stores import StoreConfig
+from interlock.infra.engine.args import EngineArgs
 from interlock.infra.manifests.common import labels
+from interlock.infra.manifests.dra import CLAIM, claim_name
 from interlock.infra.manifests.node_pools import DO_NOT_DISRUPT
+from interlock.infra.manifests.placed import merged, put, traced
 from interlock.infra.manifests.stores import pod_storage
 from interlock.infra.naming import label
 from interlock.infra.plan.servers import CACHE_DIR
-from interlock.infra.plan.types import ClusterPlan, PlannedServer
+from interlock.infra.plan.types import ClusterPlan, PlannedPool, PlannedServer
 
 ENGINE = "engine"
 USER = 2000
 """UID of the stock image's ``vllm`` user."""
-SPEC_DIR = "/etc/interlock"
 PROBE_PERIOD = 10
 
 
-def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig], spec_name: str) -> dict[str, Any]:
+def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig]) -> dict[str, Any]:
     """Metadata and spec of the server's pods, the user's patch merged last."""
-    config = server.config
-    pool = plan.pool(server.pool)
+    config, pool, grace = server.config, plan.pool(server.pool), server.times.grace
+    pool_at = f"pools[{pool.index}]"
     storage = pod_storage(config, server, stores, pool.gpu)
-    tolerations = [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in pool.taints]
+    tolerations = [
+        put({"key": key, "operator": "Exists", "effect": "NoSchedule"}, f"{pool_at}.taints[{at}]") for at, key in enumerate(pool.taints)
+    ]
     spec: dict[str, Any] = {
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": server.times.grace,
-        "nodeSelector": dict(pool.selector),
-        "tolerations": [*tolerations, *deepcopy(list(config.extra.tolerations))],
+        "terminationGracePeriodSeconds": put(grace, "rollout.drain_seconds", "drain", plus=grace - server.times.engine_shutdown),
+        "nodeSelector": {key: put(value, "pool" if key == label("pool") else f"{pool_at}.labels") for key, value in pool.selector.items()},
+        "tolerations": [*tolerations, *traced(config.extra.tolerations, "extra.tolerations")],
         "securityContext": pod_security(),
         "volumes": [
-            {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": server.shm}},
+            put({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": server.shm}}, "shm", "shm"),
             {"name": "cache", "emptyDir": {}},
             {"name": "tmp", "emptyDir": {}},
-            {"name": "spec", "configMap": {"name": spec_name}},
-            *storage.volumes,
+            *put_all(storage.volumes),
         ],
-        "containers": [engine_container(server, config, storage.mounts)],
-        **storage.pod,
+        "containers": [engine_container(server, pool, put_all(storage.mounts))],
+        **{key: put(value, "weights", "stores") for key, value in storage.pod.items()},
     }
+    if pool.allocation == Allocation.CLAIM.value:
+        claim = {"name": CLAIM, "resourceClaimTemplateName": claim_name(pool, server)}
+        spec["resourceClaims"] = [put(claim, "gpus", "claim")]
     if config.priority_class:
-        spec["priorityClassName"] = plan.priority_classes.get(config.priority_class, config.priority_class)
+        spec["priorityClassName"] = put(plan.priority_classes.get(config.priority_class, config.priority_class), "priority_class")
     if config.image.pull_secrets:
-        spec["imagePullSecrets"] = [{"name": name} for name in config.image.pull_secrets]
+        spec["imagePullSecrets"] = [{"name": put(name, f"image.pull_secrets[{at}]")} for at, name in enumerate(config.image.pull_secrets)]
+    return {"metadata": pod_metadata(plan, server, pool), "spec": merged(spec, traced(config.extra.pod_patch, "extra.pod_patch"))}
+
+
+def put_all(items: list[dict[str, Any]]) -> list[Any]:
+    """What stores add to a pod: from the store that the server names."""
+    return [put(item, "weights", "stores") for item in items]
+
+
+def pod_metadata(plan: ClusterPlan, server: PlannedServer, pool: PlannedPool) -> dict[str, Any]:
+    """Labels and annotations of the pods."""
     # Karpenter gives back a node under a serving pod otherwise.
-    disruption = {DO_NOT_DISRUPT: "true"} if pool.backend == PoolBackend.KARPENTER.value else {}
-    metadata = {
-        "labels": {**labels(plan.stack, server.name), label("pool"): server.pool},
-        "annotations": {label("model"): server.model_id, **disruption, **config.extra.annotations},
+    disruption = {DO_NOT_DISRUPT: put("true", f"pools[{pool.index}].backend")} if pool.backend == PoolBackend.KARPENTER.value else {}
+    model = put(server.model_id, "model.id")
+    return {
+        "labels": {**labels(plan.stack, server.name), label("pool"): put(server.pool, "pool")},
+        "annotations": {label("model"): model, **disruption, **traced(server.config.extra.annotations, "extra.annotations")},
     }
-    return {"metadata": metadata, "spec": merged(spec, config.extra.pod_patch)}
 
 
 def pod_security() -> dict[str, Any]:
@@ -69,21 +83,18 @@ def pod_security() -> dict[str, Any]:
     }
 
 
-def engine_container(server: PlannedServer, config: ServerConfig, mounts: list[dict[str, Any]]) -> dict[str, Any]:
+def engine_container(server: PlannedServer, pool: PlannedPool, mounts: list[Any]) -> dict[str, Any]:
     """The engine's container."""
-    port = server.args.port
-    container: dict[str, Any] = {
+    image = server.config.image
+    return {
         "name": ENGINE,
-        "image": server.image,
-        "imagePullPolicy": config.image.pull_policy or "IfNotPresent",
-        "command": list(server.command),
-        "args": list(server.args.to_argv()),
-        "env": environment(server, config),
-        "ports": [{"name": "http", "containerPort": port, "protocol": "TCP"}],
-        "resources": {
-            "requests": {"cpu": server.cpu, "memory": server.memory, server.resource: str(server.gpus)},
-            "limits": {"memory": server.memory, server.resource: str(server.gpus)},
-        },
+        "image": put(server.image, "image.reference", "image"),
+        "imagePullPolicy": put(image.pull_policy or "IfNotPresent", "image.pull_policy"),
+        "command": put(list(server.command), "image.track"),
+        "args": arguments(server),
+        "env": environment(server),
+        "ports": [{"name": "http", "containerPort": server.args.port, "protocol": "TCP"}],
+        "resources": resources(server, pool),
         **probes(server),
         "lifecycle": {"preStop": {"sleep": {"seconds": server.times.deregistration}}},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
@@ -92,44 +103,79 @@ def engine_container(server: PlannedServer, config: ServerConfig, mounts: list[d
             {"name": "shm", "mountPath": "/dev/shm"},
             {"name": "cache", "mountPath": CACHE_DIR},
             {"name": "tmp", "mountPath": "/tmp"},
-            {"name": "spec", "mountPath": SPEC_DIR, "readOnly": True},
             *mounts,
         ],
     }
-    return container
 
 
-def environment(server: PlannedServer, config: ServerConfig) -> list[dict[str, Any]]:
+def resources(server: PlannedServer, pool: PlannedPool) -> dict[str, Any]:
+    """Requests and limits: GPUs as units of the pool's resource, or by claim."""
+    memory = put(server.memory, "memory", "memory")
+    units = put(str(server.gpus), "gpus", "gpus")
+    if pool.allocation == Allocation.CLAIM.value:
+        return {
+            "requests": {"cpu": put(server.cpu, "cpu", "cpu"), "memory": memory},
+            "limits": {"memory": memory},
+            "claims": [put({"name": CLAIM}, f"pools[{pool.index}].allocation")],
+        }
+    return {
+        "requests": {"cpu": put(server.cpu, "cpu", "cpu"), "memory": memory, pool.resource: units},
+        "limits": {"memory": memory, pool.resource: units},
+    }
+
+
+# Arguments that are no field of the engine's own: (field, decision).
+_ARGUMENTS = {
+    "": ("model.id", "model_path"),
+    "served-model-name": ("served_name", "served_name"),
+    "revision": ("model.revision", "model_path"),
+    "shutdown-timeout": ("rollout.drain_seconds", "drain"),
+    "port": ("engine", ""),
+}
+
+
+def arguments(server: PlannedServer) -> list[Any]:
+    """The command line, each word from the field that it says; a person's own words last."""
+    argv = server.args.to_argv()
+    own = len(argv) - len(server.args.extra)
+    typed = [put(word, *source) for word, source in zip(argv[:own], _sources(argv[:own]), strict=True)]
+    return [*typed, *(put(word, f"extra.args[{at}]") for at, word in enumerate(argv[own:]))]
+
+
+def _sources(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """(field, decision) of each word: a flag, and the value behind it."""
+    fields = {name.replace("_", "-"): (f"engine.{name}", name) for name in EngineArgs.model_fields}
+    source = _ARGUMENTS[""]
+    for word in words:
+        name = word.removeprefix("--")
+        if word.startswith("--"):
+            source = next(place[each] for each in (name, name.removeprefix("no-")) for place in (fields, _ARGUMENTS) if each in place)
+        yield source
+
+
+def environment(server: PlannedServer) -> list[dict[str, Any]]:
     """Environment in a stable order; the hub token comes from an existing Secret."""
     # A UID that the image does not know has no name and no home: libraries that ask for either would crash.
     fixed = {"HOME": CACHE_DIR, "USER": "vllm"}
-    env: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in sorted((fixed | server.env).items())]
+    config = server.config
+    fields = {"VLLM_ENGINE_READY_TIMEOUT_S": ("startup_seconds", "startup")}
+    fields |= {"HF_HUB_OFFLINE": ("weights", "")} if config.weights else {}
+    fields |= {name: (f"extra.env.{name}", "") for name in config.extra.env}
+    env = [
+        put({"name": name, "value": value}, *fields.get(name, ("image.track", ""))) for name, value in sorted((fixed | server.env).items())
+    ]
     if config.hub_token_secret:
-        env.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": config.hub_token_secret, "key": "token"}}})
+        secret = {"name": config.hub_token_secret, "key": "token"}
+        env.append(put({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret}}, "hub_token_secret"))
     return env
 
 
 def probes(server: PlannedServer) -> dict[str, Any]:
     """Startup for the whole load time, readiness by HTTP, a patient liveness with a short grace of its own."""
     get = {"httpGet": {"path": "/health", "port": "http"}, "timeoutSeconds": 5}
+    tries = put(-(-server.times.startup // PROBE_PERIOD), "startup_seconds", "startup")
     return {
-        "startupProbe": {**deepcopy(get), "periodSeconds": PROBE_PERIOD, "failureThreshold": -(-server.times.startup // PROBE_PERIOD)},
-        "readinessProbe": {**deepcopy(get), "periodSeconds": 5, "failureThreshold": 3},
-        "livenessProbe": {**deepcopy(get), "periodSeconds": PROBE_PERIOD, "failureThreshold": 6, "terminationGracePeriodSeconds": 30},
+        "startupProbe": {**get, "periodSeconds": PROBE_PERIOD, "failureThreshold": tries},
+        "readinessProbe": {**get, "periodSeconds": 5, "failureThreshold": 3},
+        "livenessProbe": {**get, "periodSeconds": PROBE_PERIOD, "failureThreshold": 6, "terminationGracePeriodSeconds": 30},
     }
-
-
-def merged(base: Any, patch: Any) -> Any:
-    """``patch`` merged into ``base``: mappings merge, lists of named items merge by name, everything else is replaced; None removes."""
-    if isinstance(base, Mapping) and isinstance(patch, Mapping):
-        result = {key: deepcopy(value) for key, value in base.items() if not (key in patch and patch[key] is None)}
-        return result | {key: merged(base.get(key), value) for key, value in patch.items() if value is not None}
-    if _named(base) and _named(patch):
-        by_name = {item["name"]: item for item in patch}
-        kept = [merged(item, by_name.pop(item["name"])) if item["name"] in by_name else deepcopy(item) for item in base]
-        return kept + [deepcopy(item) for item in by_name.values()]
-    return deepcopy(patch)
-
-
-def _named(items: Any) -> bool:
-    return isinstance(items, list) and bool(items) and all(isinstance(item, Mapping) and "name" in item for item in items)

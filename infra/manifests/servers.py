@@ -1,4 +1,4 @@
-"""The objects of one server: spec, Deployment, Service, disruption budget, route, autoscaler."""
+"""The objects of one server: Deployment, Service, disruption budget, route, autoscaler."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,77 +6,55 @@ from typing import Any
 from interlock.infra.config.exposure import RouteKind
 from interlock.infra.config.pools import Allocation
 from interlock.infra.config.stores import StoreConfig
-from interlock.infra.manifests.common import Manifest, labels, manifest, selector
-from interlock.infra.manifests.dra import claim_template, use_claims
-from interlock.infra.manifests.pods import ENGINE, pod_template
+from interlock.infra.manifests.carried import FACTS, server_facts
+from interlock.infra.manifests.common import Manifest, selector, server_manifest
+from interlock.infra.manifests.dra import claim_template
+from interlock.infra.manifests.placed import Draft, finished, put
+from interlock.infra.manifests.pods import pod_template
 from interlock.infra.manifests.routes import route_objects
 from interlock.infra.manifests.scaling import scaler_objects
 from interlock.infra.manifests.waivers import carrying
-from interlock.infra.naming import content_hash, joined
-from interlock.infra.plan.types import ClusterPlan, PlannedPool, PlannedServer, ServerSpec
+from interlock.infra.plan.types import ClusterPlan, PlannedServer
 
 
-def server_objects(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig]) -> list[Manifest]:
+def server_objects(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig]) -> list[Draft]:
     """All objects of ``server``, in the order in which they must exist."""
     config = server.config
-    spec = spec_map(plan, server)
-    made = deployment(plan, server, stores, spec["metadata"]["name"])
-    objects = [spec, *claimed(plan.pool(server.pool), server, made), service(plan, server)]
+    objects = [*claimed(plan, server), deployment(plan, server, stores), service(plan, server)]
     if server.max_replicas > 1:
         objects.append(budget(plan, server))
     if config.route:
         objects += route_objects(plan, server, config.route)
     if config.autoscale:
         objects += scaler_objects(plan, server, config.autoscale)
-    return [carrying(made, plan.waived) for made in objects]
+    return [carrying(finished(made, f"servers[{server.index}]"), plan.waived) for made in objects]
 
 
-def server_spec(plan: ClusterPlan, server: PlannedServer) -> ServerSpec:
-    """What the pod is told about itself."""
-    return ServerSpec(
-        server=server.name,
-        stack=plan.stack,
-        argv=(*server.command, *server.args.to_argv()),
-        port=server.args.port,
-        engine_gpus=server.engine_gpus,
-        times=server.times,
-    )
+def claimed(plan: ClusterPlan, server: PlannedServer) -> list[Manifest]:
+    """The template of the server's GPU claims, where its pool gives GPUs so."""
+    pool = plan.pool(server.pool)
+    return [claim_template(plan, pool, server)] if pool.allocation == Allocation.CLAIM.value else []
 
 
-def spec_map(plan: ClusterPlan, server: PlannedServer) -> Manifest:
-    """The spec as an immutable ConfigMap named by its content, so that a changed spec is a new object and a rollout."""
-    data = {"spec.json": server_spec(plan, server).model_dump_json()}
-    name = joined(server.name, "spec", content_hash(data))
-    return manifest("v1", "ConfigMap", name, server.namespace, labels(plan.stack, server.name), immutable=True, data=data)
-
-
-def claimed(pool: PlannedPool, server: PlannedServer, made: Manifest) -> list[Manifest]:
-    """The Deployment with its GPUs by claim where the pool gives them so: the claim's template first."""
-    if pool.allocation != Allocation.CLAIM.value:
-        return [made]
-    template = claim_template(pool, server.name, server.namespace, server.gpus, made["metadata"]["labels"])
-    pod = made["spec"]["template"]
-    pod["spec"] = use_claims(pod["spec"], ENGINE, server.resource, template["metadata"]["name"])
-    return [template, made]
-
-
-def deployment(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig], spec_name: str) -> Manifest:
+def deployment(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig]) -> Manifest:
     """The Deployment. An autoscaled one carries no replicas of ours."""
     strategy: dict[str, Any] = {"type": "Recreate"}
     if not server.recreate:
         rolling = {"maxSurge": server.surge, "maxUnavailable": server.unavailable}
         strategy = {"type": "RollingUpdate", "rollingUpdate": rolling}
     spec: dict[str, Any] = {
-        "replicas": server.replicas,
+        "replicas": put(server.replicas, "replicas"),
         "revisionHistoryLimit": 3,
-        "progressDeadlineSeconds": server.times.progress_deadline,
-        "strategy": strategy,
+        "progressDeadlineSeconds": put(server.times.progress_deadline, "startup_seconds", "progress"),
+        "strategy": put(strategy, "rollout.strategy", "rollout"),
         "selector": {"matchLabels": selector(plan.stack, server.name)},
-        "template": pod_template(plan, server, stores, spec_name),
+        "template": pod_template(plan, server, stores),
     }
     if server.config.autoscale:
         del spec["replicas"]
-    return manifest("apps/v1", "Deployment", server.name, server.namespace, labels(plan.stack, server.name), spec=spec)
+    made = server_manifest(plan, server, "apps/v1", "Deployment", spec=spec)
+    made["metadata"]["annotations"] = {FACTS: server_facts(plan, server)}
+    return made
 
 
 def service(plan: ClusterPlan, server: PlannedServer) -> Manifest:
@@ -84,11 +62,11 @@ def service(plan: ClusterPlan, server: PlannedServer) -> Manifest:
     route = server.config.route
     kind = "LoadBalancer" if route and route.kind is RouteKind.LOAD_BALANCER else "ClusterIP"
     ports = [{"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP"}]
-    spec = {"type": kind, "selector": selector(plan.stack, server.name), "ports": ports}
-    return manifest("v1", "Service", server.name, server.namespace, labels(plan.stack, server.name), spec=spec)
+    spec = {"type": put(kind, "route"), "selector": selector(plan.stack, server.name), "ports": ports}
+    return server_manifest(plan, server, "v1", "Service", spec=spec)
 
 
 def budget(plan: ClusterPlan, server: PlannedServer) -> Manifest:
     """A drain takes one replica at a time; a single replica gets no budget, which would block every drain."""
-    spec = {"maxUnavailable": 1, "selector": {"matchLabels": selector(plan.stack, server.name)}}
-    return manifest("policy/v1", "PodDisruptionBudget", server.name, server.namespace, labels(plan.stack, server.name), spec=spec)
+    spec = {"maxUnavailable": put(1, "replicas"), "selector": {"matchLabels": selector(plan.stack, server.name)}}
+    return server_manifest(plan, server, "policy/v1", "PodDisruptionBudget", spec=spec)

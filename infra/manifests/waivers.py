@@ -1,8 +1,9 @@
 """Waivers of the config on the objects they speak of: whoever judges the objects alone (policy pack, checker) sees them too."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from interlock.infra.manifests.common import Manifest
+from interlock.infra.manifests.placed import Draft, Source
 from interlock.infra.rules.findings import Finding
 from interlock.infra.rules.waivers import WAIVE, waiver_text
 
@@ -22,10 +23,12 @@ def waived_objects(judged: Iterable[tuple[Finding, Finding]]) -> dict[str, str]:
     return {key: "; ".join(each) for key, each in texts.items()}
 
 
-def carrying(made: Manifest, waived: Mapping[str, str]) -> Manifest:
-    """``made`` with its waivers as an annotation."""
+def carrying(draft: Draft, waived: Mapping[str, str]) -> Draft:
+    """``draft`` with its waivers as an annotation."""
+    made = draft.manifest
     text = waived.get(object_key(made["kind"], made["metadata"]["name"]))
     if text is None:
-        return made
+        return draft
     annotations = {**made["metadata"].get("annotations", {}), WAIVE: text}
-    return {**made, "metadata": {**made["metadata"], "annotations": annotations}}
+    manifest = {**made, "metadata": {**made["metadata"], "annotations": annotations}}
+    return replace(draft, manifest=manifest, sources={**draft.sources, f'metadata.annotations["{WAIVE}"]': Source("waivers")})

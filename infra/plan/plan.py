@@ -9,7 +9,8 @@ from interlock.infra.plan.types import ClusterPlan
 
 def plan(config: ClusterConfig, stack: str) -> ClusterPlan:
     """What follows from ``config`` for ``stack``, without findings (``preview`` adds them). Never raises on a loaded config."""
-    pools = tuple(planned_pool(pool, [pod_demand(s) for s in config.servers if s.pool == pool.name]) for pool in config.pools)
+    demands = {pool.name: [pod_demand(server) for server in config.servers if server.pool == pool.name] for pool in config.pools}
+    pools = tuple(planned_pool(pool, index, demands[pool.name]) for index, pool in enumerate(config.pools))
     gaps = {pool.name: max(use.units - use.asked for use in pool.use) for pool in pools}
     return ClusterPlan(
         stack=stack,

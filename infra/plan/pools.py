@@ -19,12 +19,13 @@ class PodDemand:
     units: int
 
 
-def planned_pool(pool: PoolConfig, demands: Sequence[PodDemand]) -> PlannedPool:
+def planned_pool(pool: PoolConfig, index: int, demands: Sequence[PodDemand]) -> PlannedPool:
     """The pool with its units and the pods of ``demands`` put on its nodes."""
     card = catalog_gpu(pool.gpu)
     nvlink = pool.nvlink if pool.nvlink is not None else bool(card and card.nvlink)
     units = pool.gpus_per_node * shares_per_card(pool)
     return PlannedPool(
+        index=index,
         name=pool.name,
         gpu=card.name if card else pool.gpu,
         resource=resource_name(pool),

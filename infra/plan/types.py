@@ -7,7 +7,6 @@ from interlock.infra.engine.args import ServeArgs
 from interlock.infra.rules.findings import Finding, blocking
 
 PLAN_VERSION = 1
-SPEC_VERSION = 1
 
 
 class Planned(BaseModel):
@@ -30,6 +29,8 @@ class NodeUse(Planned):
 class PlannedPool(Planned):
     """A pool with what it offers and what is asked of it."""
 
+    index: int
+    """Place in the config: ``pools[index]``."""
     name: str
     """Name of the pool."""
     gpu: str
@@ -185,22 +186,3 @@ class ClusterPlan(Planned):
     def pool(self, name: str) -> PlannedPool:
         """The pool of that name. Raises StopIteration when there is none (load() has checked it)."""
         return next(pool for pool in self.pools if pool.name == name)
-
-
-class ServerSpec(Planned):
-    """The JSON that the pod gets at /etc/interlock/spec.json."""
-
-    spec_version: int = SPEC_VERSION
-    """Version of this schema."""
-    server: str
-    """Name of the server."""
-    stack: str
-    """Name of the stack."""
-    argv: tuple[str, ...]
-    """The engine's whole command line."""
-    port: int
-    """Port of the API server."""
-    engine_gpus: int
-    """GPUs the engine must find."""
-    times: TimeBudget
-    """Start-up, rollout and drain."""

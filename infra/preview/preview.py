@@ -3,12 +3,12 @@
 import datetime as dt
 
 from interlock.infra.config.cluster import ClusterConfig
-from interlock.infra.manifests.render import render
+from interlock.infra.manifests.bundles import stack_objects
 from interlock.infra.manifests.waivers import waived_objects
 from interlock.infra.plan.plan import plan
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.preview.facts import plan_facts
-from interlock.infra.preview.tell import Provenance
+from interlock.infra.preview.tell import told
 from interlock.infra.rules.findings import Waiver
 from interlock.infra.rules.judge import judge
 from interlock.infra.rules.waivers import apply_waivers
@@ -20,10 +20,11 @@ def preview(config: ClusterConfig, stack: str, source: str = "", *, today: dt.da
     ``today`` decides about waivers. Never raises on a loaded config.
     """
     decided = plan(config, stack)
-    objects = render(config, decided)
-    judged = judge(plan_facts(decided, objects, source), config.rules, today=today)
-    told = map(Provenance(config, decided, objects, source).translate, judged)
+    drafts = stack_objects(config, decided).drafts
+    judged = judge(plan_facts(decided, drafts, source), config.rules, today=today)
     waivers = [Waiver.model_validate(waiver.model_dump()) for waiver in config.waivers]
-    findings = apply_waivers(told, waivers, today)
+    findings = apply_waivers(told(judged, config, decided, drafts, source), waivers, today)
     waived = waived_objects(zip(judged, findings, strict=True))
-    return decided.model_copy(update={"findings": findings, "waived": waived})
+    # Two places in the objects may follow from one field: it is told once.
+    once = {(each.code, each.subject, each.path, each.value, each.remedy): each for each in reversed(findings)}
+    return decided.model_copy(update={"findings": tuple(reversed(once.values())), "waived": waived})

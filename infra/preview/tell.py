@@ -1,120 +1,104 @@
-"""Which config field a manifest field came from, so that findings name what a person wrote."""
+"""Findings on our own objects, told as findings on the config: the field that a person wrote, its value, and a fix that names fields."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import re
+from collections.abc import Iterable, Sequence
+from enum import Enum
 
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.engine.args import EngineArgs
-from interlock.infra.manifests.common import Manifest
-from interlock.infra.naming import label
-from interlock.infra.plan.types import ClusterPlan, PlannedServer
+from interlock.infra.manifests.placed import CONFIG_ROOTS, Draft, Source
+from interlock.infra.paths import at, steps_of
+from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.rules.findings import Finding, Subject
 
-POD = "spec.template.spec."
-CONTAINER = POD + "containers[0]."
-
-# Fields of a Deployment to fields of a server, longest prefix first when matched.
-_DEPLOYMENT = {
-    "spec.replicas": "replicas",
-    "spec.progressDeadlineSeconds": "startup_seconds",
-    "spec.strategy": "rollout.strategy",
-    "spec.template.metadata.annotations": "extra.annotations",
-    POD + "nodeSelector": "pool",
-    POD + "tolerations": "extra.tolerations",
-    POD + "terminationGracePeriodSeconds": "rollout.drain_seconds",
-    POD + "priorityClassName": "priority_class",
-    POD + "volumes[0]": "shm",
-    CONTAINER + "image": "image",
-    CONTAINER + "startupProbe": "startup_seconds",
-    CONTAINER + "lifecycle": "rollout.drain_seconds",
-    CONTAINER + "resources.requests.cpu": "cpu",
-    CONTAINER + "resources.requests.memory": "memory",
-    CONTAINER + "resources.limits.memory": "memory",
-    CONTAINER + "volumeMounts[0]": "shm",
-}
-_OTHERS = {
-    "HTTPRoute": {"": "route", "spec.rules[0].timeouts": "route.timeout_seconds"},
-    "Ingress": {"": "route", "metadata.annotations": "route.timeout_seconds"},
-    "ScaledObject": {"": "autoscale", "spec.maxReplicaCount": "autoscale.max_replicas"},
-    "HorizontalPodAutoscaler": {"": "autoscale", "spec.maxReplicas": "autoscale.max_replicas", "spec.metrics": "autoscale.metric"},
-    "PodDisruptionBudget": {"": "replicas"},
-}
+_OWNERS = {"servers": "Server", "stores": "Store", "tenants": "Tenant", "pools": "Pool"}
+# What has another word in the config than in the manifest.
+_PHRASES = (
+    ("strategy Recreate", "rollout.strategy to recreate"),
+    ("maxSurge 0 and maxUnavailable 1", "rollout.strategy to in-place"),
+    ("maxUnavailable to 1", "rollout.strategy to in-place"),
+)
+# Flags, camelCase names and environment variables, with the number that they are to have.
+_NAME = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]+|[a-z]+[A-Z][A-Za-z]+|[A-Z]+_[A-Z0-9_]+)(?:( to (?:at least )?)(\d+))?")
 
 
-def config_paths(server: PlannedServer, kind: str) -> dict[str, str]:
-    """Prefixes of manifest paths to config paths, for one object of ``server``."""
-    base = f"servers[{server.index}]"
-    if kind != "Deployment":
-        return {prefix: f"{base}.{field}" for prefix, field in _OTHERS.get(kind, {}).items()} or {"": base}
-    paths = {"": base} | {prefix: f"{base}.{field}" for prefix, field in _DEPLOYMENT.items()}
-    for place in ("requests", "limits"):
-        paths[f'{CONTAINER}resources.{place}["{server.resource}"]'] = f"{base}.gpus"
-    paths |= {f"{CONTAINER}args[{index}]": f"{base}.{field}" for index, field in _arguments(server)}
-    return paths
+def told(findings: Iterable[Finding], config: ClusterConfig, plan: ClusterPlan, drafts: Sequence[Draft], source: str) -> list[Finding]:
+    """Each finding with the field, the value and the fix in the words of the config; ``drafts[i]`` is document ``i`` of the subjects."""
+    return [_told(finding, config, plan, drafts, source) for finding in findings]
 
 
-def _arguments(server: PlannedServer) -> Iterator[tuple[int, str]]:
-    """(index in args, config field) of every argument."""
-    argv, field = server.args.to_argv(), "model.id"
-    own = len(argv) - len(server.args.extra)
-    names = {name.replace("_", "-"): f"engine.{name}" for name in EngineArgs.model_fields}
-    names |= {"served-model-name": "served_name", "revision": "model.revision", "shutdown-timeout": "rollout.drain_seconds"}
-    for index, text in enumerate(argv):
-        if index >= own:
-            yield index, f"extra.args[{index - own}]"
-            continue
-        if text.startswith("--"):
-            field = names.get(text.removeprefix("--").removeprefix("no-"), "engine")
-        yield index, field
-
-
-def environment_paths(server: PlannedServer, deployment: Manifest) -> dict[str, str]:
-    """The same for environment entries, which a manifest lists by position."""
-    base = f"servers[{server.index}]"
-    entries = deployment["spec"]["template"]["spec"]["containers"][0]["env"]
-    extra = server.config.extra.env
-    return {
-        f"{CONTAINER}env[{index}]": f"{base}.extra.env.{entry['name']}" for index, entry in enumerate(entries) if entry["name"] in extra
+def _told(finding: Finding, config: ClusterConfig, plan: ClusterPlan, drafts: Sequence[Draft], file: str) -> Finding:
+    written = finding.path.startswith(CONFIG_ROOTS)
+    draft = None if finding.subject.kind in ("Pool", "") else drafts[finding.subject.document]
+    owner = draft.owner if draft else finding.path
+    place = Source(finding.path) if written else (draft and draft.source(finding.path)) or Source(owner)
+    # What may be a credential is shown as the rule masked it, never read again.
+    value = finding.value if finding.code.startswith("SEC-") else _value(config, place.field)
+    changes = {
+        "path": place.field,
+        "value": value,
+        "remedy": reworded(finding.remedy, draft) if draft else finding.remedy,
+        "note": "" if value or not place.why else _decision(plan, owner, place.why),
+        "subject": _subject(finding.subject, config, owner, file),
     }
+    return finding.model_copy(update=changes)
 
 
-# The label that names an object's owner, what the owner is called, and its list in the config; the first that fits counts.
-_OWNERS = (("server", "Server", "servers"), ("store", "Store", "stores"), ("tenant", "Tenant", "tenants"), ("pool", "Pool", "pools"))
+def _subject(subject: Subject, config: ClusterConfig, owner: str, file: str) -> Subject:
+    """What a person called the owner of the object; an object without one keeps its own name."""
+    steps = steps_of(owner)
+    kind = _OWNERS.get(str(steps[0])) if steps else None
+    if kind is None or len(steps) < 2:
+        return subject.model_copy(update={"file": file, "document": 0})
+    name = at(config, f"{steps[0]}[{steps[1]}].name")
+    return Subject(kind=kind, name=name, namespace=subject.namespace, file=file)
 
 
-class Provenance:
-    """Translates findings about our own objects into findings about the config."""
+def _value(config: ClusterConfig, field: str) -> str:
+    """What stands in a field, as text; empty for nothing, and for what is no single value."""
+    try:
+        value = at(config, field)
+    except LookupError:
+        return ""
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, str | int | float) else ""
 
-    def __init__(self, config: ClusterConfig, plan: ClusterPlan, objects: list[Manifest], source: str) -> None:
-        self._source = source
-        self._servers = {server.name: server for server in plan.servers}
-        self._places = {each: {item.name: index for index, item in enumerate(getattr(config, each))} for _, _, each in _OWNERS}
-        self._tables: dict[tuple[str, str], tuple[str, str, Mapping[str, str]]] = {}
-        for made in objects:
-            for key, kind, field in _OWNERS:
-                owner = made["metadata"].get("labels", {}).get(label(key))
-                if owner in self._places[field]:
-                    self._tables[made["kind"], made["metadata"]["name"]] = (kind, owner, self._table(made, field, owner))
-                    break
 
-    def _table(self, made: Manifest, field: str, owner: str) -> dict[str, str]:
-        if field != "servers":
-            return {"": f"{field}[{self._places[field][owner]}]"}
-        server = self._servers[owner]
-        paths = config_paths(server, made["kind"])
-        return paths | environment_paths(server, made) if made["kind"] == "Deployment" else paths
+def _decision(plan: ClusterPlan, owner: str, why: str) -> str:
+    steps = steps_of(owner)
+    server = plan.servers[int(steps[1])] if steps[0] == "servers" else None
+    reason = server.why.get(why, "") if server else ""
+    return f"decided by the plan: {reason}" if reason else "decided by the plan"
 
-    def translate(self, finding: Finding) -> Finding:
-        """The finding with the config's field and the owner's name in place of the object's."""
-        kind, owner, table = self._tables.get((finding.subject.kind, finding.subject.name), ("", "", {}))
-        if not owner:
-            return finding.model_copy(update={"subject": finding.subject.model_copy(update={"file": self._source})})
-        subject = Subject(kind=kind, name=owner, namespace=finding.subject.namespace, file=self._source)
-        return finding.model_copy(update={"subject": subject, "path": self._path(finding.path, table)})
 
-    @staticmethod
-    def _path(path: str, table: Mapping[str, Any]) -> str:
-        if path.startswith(tuple(f"{field}[" for _, _, field in _OWNERS)):
-            return path
-        prefix = max((key for key in table if path.startswith(key)), key=len)
-        return str(table[prefix])
+def reworded(remedy: str, draft: Draft) -> str:
+    """The fix with the fields of the config in place of flags, manifest fields and variables that follow from them."""
+    fields = _fields(draft)
+
+    def name(match: re.Match[str]) -> str:
+        source = fields.get(match[1])
+        if source is None:
+            return match[0]
+        field = source.field.removeprefix(f"{draft.owner}.")
+        return field + (f"{match[2]}{max(int(match[3]) - source.plus, 0)}" if match[2] else "")
+
+    for phrase, words in _PHRASES if draft.owner.startswith("servers[") else ():
+        remedy = remedy.replace(phrase, words)
+    return _NAME.sub(name, remedy)
+
+
+def _fields(draft: Draft) -> dict[str, Source]:
+    """Sources by the names that fixes use: a field's last key, a variable, a flag; one that stands for two fields is left out."""
+    found = {f"--{name.replace('_', '-')}": Source(f"{draft.owner}.engine.{name}") for name in EngineArgs.model_fields}
+    several: dict[str, set[Source]] = {}
+    for path, source in draft.sources.items():
+        last = steps_of(path)[-1] if path else ""
+        entry = at(draft.manifest, path) if isinstance(last, int) else last
+        entry = entry.get("name") if isinstance(entry, dict) else entry
+        name = str(entry).partition("=")[0]
+        if _NAME.fullmatch(name) and ".extra.env." not in source.field:
+            several.setdefault(name, set()).add(source)
+    return found | {name: next(iter(sources)) for name, sources in several.items() if len(sources) == 1}

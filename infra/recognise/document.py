@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from interlock.infra.facts import Fact, Origin, absent, known, unknown
+from interlock.infra.paths import child_path
 from interlock.infra.values import bytes_of, quantity, seconds
 
 
@@ -46,7 +47,6 @@ _PULUMI_SIGNATURE = "4dabf18193072939515e22adb298388d"
 # Go templates, shell and envsubst variables, Argo and Jinja expressions, merge markers of generators.
 _TEMPLATED = re.compile(r"\{\{.*?\}\}|\$\{[^}]*\}|\$\([^)]*\)|\{%.*?%\}|<%.*?%>|(?<!\$)\$[A-Z_][A-Z0-9_]+|^__\w+__$", re.DOTALL)
 _LARGEST = 2**63
-_PLAIN_KEY = re.compile(r"^[A-Za-z0-9_-]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,6 @@ class Document:
     """Index in the file, from 0."""
     path: str = ""
     """Where ``data`` stands in that document (an item of a List); empty for the whole."""
-
-
-def child_path(path: str, key: str) -> str:
-    """The path of a field: ``a.b``, with brackets where the key holds anything but letters, digits, ``_`` and ``-``."""
-    if not _PLAIN_KEY.match(key):
-        return f'{path}["{key}"]'
-    return f"{path}.{key}" if path else key
 
 
 def templated(text: str) -> bool:

@@ -34,6 +34,7 @@ from interlock.infra.recognise.charts import values as charts
 from interlock.infra.recognise.context import Context, Parse, gather
 from interlock.infra.recognise.document import Document, Node, origin
 from interlock.infra.recognise.leftovers import leftovers
+from interlock.infra.recognise.ours import pools_of, with_carried
 from interlock.infra.recognise.schema import schema_problems
 
 Reader = Callable[[Node, Document, Context], Iterable[Any]]
@@ -111,7 +112,8 @@ def recognise(documents: Sequence[Document], *, closed: bool = False, parse: Par
     found: dict[str, list[Any]] = {name: [] for name in _FIELDS.values()}
     for document in whole:
         for item in _read(document, context, policies):
-            found[_FIELDS[type(item)]].append(item)
+            found[_FIELDS[type(item)]].append(with_carried(item))
+    found["pools"][:0] = pools_of(found["workloads"])
     found["problems"].extend(_problems(whole, found["workloads"]))
     found["claims"] = _with_users(found["claims"], whole)
     facts: dict[str, Any] = {name: tuple(items) for name, items in found.items()}

@@ -11,9 +11,8 @@ import pytest
 
 from interlock.infra.config import load
 from interlock.infra.config.cluster import ClusterConfig
-from interlock.infra.manifests.nodes import simulated_nodes
-from interlock.infra.manifests.platform import platform_objects
-from interlock.infra.manifests.render import render
+from interlock.infra.manifests.render import platform_objects, render
+from interlock.infra.manifests.simulated import simulated_nodes
 from interlock.infra.plan.plan import plan
 from interlock.infra.preview import preview
 from tests.support import TODAY
@@ -123,7 +122,7 @@ def pod(name: str, limits: dict[str, str] | None = None) -> dict[str, Any]:
 
 def test_a_tenants_quota_and_limits_hold_at_the_api_server(pools: LocalCluster, own: str) -> None:
     made = config("elsewhere", tenants=[TENANT | {"name": own}])
-    put(pools, *platform_objects(made, "shares"))
+    put(pools, *platform_objects(made, plan(made, "shares")))
     # Two shares in one container are refused, whatever the quota says.
     with pytest.raises(ToolError, match=r"maximum nvidia.com/gpu usage per Container is 1"):
         pools.apply(pod("two", {"nvidia.com/gpu": "2"}), namespace=own)
@@ -142,7 +141,8 @@ def test_a_tenants_quota_and_limits_hold_at_the_api_server(pools: LocalCluster, 
 
 
 def test_a_tenants_namespace_is_restricted_at_the_api_server(pools: LocalCluster, own: str) -> None:
-    put(pools, *platform_objects(config("elsewhere", tenants=[TENANT | {"name": own}]), "shares"))
+    made = config("elsewhere", tenants=[TENANT | {"name": own}])
+    put(pools, *platform_objects(made, plan(made, "shares")))
     bad = pod("root")
     bad["spec"]["volumes"] = [{"name": "node", "hostPath": {"path": "/"}}]
     with pytest.raises(ToolError, match=r"violates PodSecurity \"restricted"):

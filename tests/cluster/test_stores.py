@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from interlock.infra.config import load
-from interlock.infra.manifests.nodes import simulated_nodes
+from interlock.infra.manifests.simulated import simulated_nodes
 from tools.cluster.testing import LocalCluster, Outcome, PulumiProject, gpu_node
 
 ROOT = Path(__file__).resolve().parents[2]

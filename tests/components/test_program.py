@@ -31,9 +31,9 @@ def dev() -> ClusterConfig:
     return read_stack("dev", None, ROOT).config
 
 
-def test_the_dev_stack_registers_its_namespace_spec_deployment_and_service(run_program: Callable[..., Any], dev: ClusterConfig) -> None:
+def test_the_dev_stack_registers_its_namespace_deployment_and_service(run_program: Callable[..., Any], dev: ClusterConfig) -> None:
     recorded = deployed(run_program, dev)
-    for kind in ("Namespace", "ConfigMap", "Deployment", "Service"):
+    for kind in ("Namespace", "Deployment", "Service"):
         assert kind in recorded.kinds()
 
 

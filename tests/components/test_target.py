@@ -21,7 +21,7 @@ def config(**changes: Any) -> ClusterConfig:
 
 
 class Api:
-    """A cluster with one namespace, or none, and config maps of servers in it."""
+    """A cluster with one namespace, or none, and Services of servers in it."""
 
     def __init__(self, labels: dict[str, str] | None, servers_of: str = "", status: int = 404) -> None:
         self.labels, self.servers_of, self.status = labels, servers_of, status
@@ -31,7 +31,7 @@ class Api:
             raise ApiException(status=self.status, reason="Forbidden" if self.status == 403 else "Not Found")
         return SimpleNamespace(metadata=SimpleNamespace(labels=self.labels))
 
-    def list_namespaced_config_map(self, name: str, label_selector: str, **_: Any) -> Any:
+    def list_namespaced_service(self, name: str, label_selector: str, **_: Any) -> Any:
         own = label_selector.rpartition("!=")[2]
         other = self.servers_of and self.servers_of != own
         labels = {label("stack"): self.servers_of}

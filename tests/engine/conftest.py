@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from interlock.infra.config import load
-from interlock.infra.manifests.nodes import simulated_nodes
+from interlock.infra.manifests.simulated import simulated_nodes
 from tools import build, toolchain_families
 from tools.cluster import lifecycle as clusters
 from tools.cluster.testing import Outcome, PulumiProject

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.golden import FOLDER, ROOT, current, stacks
+from tools.common import ROOT
+from tools.golden import FOLDER, current, stacks
 
 
 @pytest.mark.parametrize("stack", stacks())

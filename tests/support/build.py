@@ -1,17 +1,15 @@
 """The smallest config and the smallest Deployment in which no rule finds anything above info, and one change of either."""
 
 import datetime as dt
-import re
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
 from interlock.infra.config import ClusterConfig, load
+from interlock.infra.paths import steps_of
 
 TODAY = dt.date(2026, 12, 1)
 """The day on which tests judge."""
-
-_STEP = re.compile(r'\["([^"]+)"\]|\[(\d+)\]|([^.\[]+)')
 
 
 def config_data(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -75,22 +73,10 @@ def deployment(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
     return data
 
 
-def steps(path: str) -> list[str | int]:
-    """``servers[0].engine["a.b"]`` as keys and indices."""
-    return [key or (int(index) if index else name) for key, index, name in _STEP.findall(path)]
-
-
-def at(data: Any, path: str) -> Any:
-    """The value at ``path``. Raises LookupError."""
-    for step in steps(path):
-        data = data[step]
-    return data
-
-
 def changed(data: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
     """A copy of ``data`` with ``value`` at ``path``, what lies between made; an index one past the end appends, None removes a key."""
     made: Any = deepcopy(dict(data))
-    *between, last = steps(path)
+    *between, last = steps_of(path)
     place = made
     for step, following in zip(between, [*between[1:], last], strict=True):
         empty: Any = [] if isinstance(following, int) else {}

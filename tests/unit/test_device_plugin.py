@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from interlock.infra.config import ClusterConfig, load
+from interlock.infra.manifests.bundles import gpu_layer, missing_classes
 from interlock.infra.manifests.device_plugin import device_plugin_objects
-from interlock.infra.manifests.platform import gpu_layer, missing_classes
 from interlock.infra.manifests.plugin_config import advertised, config_problems, plugin_configs
 from interlock.infra.plan.shares import discovered_labels, our_labels, plugin_class
 

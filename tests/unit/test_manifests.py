@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from interlock.infra.config import load
-from interlock.infra.manifests.pods import merged
+from interlock.infra.manifests.placed import merged
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
 
@@ -74,13 +74,6 @@ def test_a_single_replica_gets_no_disruption_budget_that_would_block_every_drain
 def test_the_hub_token_comes_from_an_existing_secret_and_never_in_clear() -> None:
     env = pod(hub_token_secret="hub")["containers"][0]["env"]
     assert {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hub", "key": "token"}}} in env
-
-
-def test_a_changed_spec_is_a_new_immutable_config_map() -> None:
-    first, second = objects()["ConfigMap"], objects(longest_answer_seconds=30)["ConfigMap"]
-    assert first["immutable"] is True
-    assert first["metadata"]["name"] != second["metadata"]["name"]
-    assert objects()["ConfigMap"]["metadata"]["name"] == first["metadata"]["name"]
 
 
 def test_the_users_patch_is_merged_last() -> None:

@@ -52,7 +52,7 @@ def test_the_gpus_are_decided_from_the_parallel_sizes_when_only_those_are_given(
         (
             {"model": {"id": "org/model", "weights_gib": 140}, "startup_seconds": 100},
             "servers[0].startup_seconds",
-            "0 + 10 x 10 = 100 s, but the model needs about 210 s",
+            "0 + 10 x 10 = 100 s, but the model needs about 211 s",
         ),
     ],
 )

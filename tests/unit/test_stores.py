@@ -8,8 +8,8 @@ from interlock.infra.config import load
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.stores import FIELDS, Keep, StoreKind
 from interlock.infra.errors import ConfigError
+from interlock.infra.manifests.bundles import namespace_keep, store_bundle
 from interlock.infra.manifests.render import render
-from interlock.infra.manifests.store_bundle import namespace_keep, store_bundle
 from interlock.infra.plan.plan import plan
 from interlock.infra.plan.stores import cache_key
 
@@ -232,7 +232,7 @@ def test_a_compile_cache_is_kept_by_image_gpu_model_and_tp() -> None:
 def test_production_protects_volumes_and_the_namespace_around_them(production: bool, stated: str | None, expected: Keep) -> None:
     fields: dict[str, Any] = {} if stated is None else {"keep": stated}
     made = config(more={"production": production}, **fields)
-    assert store_bundle(made, made.stores[0], "dev").keep is expected
+    assert store_bundle(made, "dev", 0).keep is expected
     assert namespace_keep(made) is expected
 
 

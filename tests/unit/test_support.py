@@ -2,12 +2,12 @@
 
 import pytest
 
+from interlock.infra.paths import at
 from interlock.infra.preview import preview
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.judge import judge
 from tests.support import TODAY, changed, config, config_data, deployment
-from tests.support.build import at
 
 
 def test_the_minimal_config_and_the_minimal_deployment_have_no_finding_above_info() -> None:

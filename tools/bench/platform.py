@@ -7,8 +7,9 @@ import time
 from typing import Any
 
 from interlock.infra.config import load
-from interlock.infra.manifests.nodes import simulated_nodes
-from interlock.infra.manifests.platform import platform_objects
+from interlock.infra.manifests.render import platform_objects
+from interlock.infra.manifests.simulated import simulated_nodes
+from interlock.infra.plan.plan import plan
 from tools.bench.projects import control_plane, project, seconds, table
 from tools.common import ROOT, run_main, say
 
@@ -44,10 +45,11 @@ def config(pools: int) -> dict[str, Any]:
 def rendered() -> tuple[int, float]:
     """(objects of one rendering, objects per second)."""
     loaded = load(config(POOLS))
-    platform_objects(loaded, "bench")
+    decided = plan(loaded, "bench")
+    platform_objects(loaded, decided)
     started = time.perf_counter()
     for _ in range(ROUNDS):
-        made = platform_objects(loaded, "bench")
+        made = platform_objects(loaded, decided)
     return len(made), ROUNDS * len(made) / (time.perf_counter() - started)
 
 

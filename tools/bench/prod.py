@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from interlock.infra.config import load
-from interlock.infra.manifests.nodes import simulated_nodes
 from interlock.infra.manifests.render import render
+from interlock.infra.manifests.simulated import simulated_nodes
 from interlock.infra.plan.plan import plan
 from tools.bench.projects import control_plane, median, project, seconds, table
 from tools.cluster.testing import LocalCluster

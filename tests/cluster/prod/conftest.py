@@ -21,7 +21,7 @@ import yaml
 
 from interlock.infra.config import load
 from interlock.infra.manifests.deployer import NAME, deployer_objects
-from interlock.infra.manifests.nodes import simulated_nodes
+from interlock.infra.manifests.simulated import simulated_nodes
 from interlock.infra.plan.plan import plan
 from tools.cluster import extensions, lifecycle
 from tools.cluster.testing import LocalCluster, PulumiProject

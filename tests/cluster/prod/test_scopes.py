@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from interlock.infra.config import load
-from interlock.infra.manifests.nodes import simulated_nodes
+from interlock.infra.manifests.simulated import simulated_nodes
 from tools.cluster.testing import LocalCluster
 
 POOL = {"name": "shared", "gpu": "l4", "nodes": 2, "gpus_per_node": 1, "cpu": "8", "memory": "32Gi"}

@@ -18,19 +18,17 @@ import pulumi_kubernetes as k8s
 from interlock.cli.stackfile import read_stack
 from interlock.components.server import InferenceServer
 from interlock.components.workspace import Workspace
-from interlock.infra.manifests.bundle import server_bundle
-from interlock.infra.manifests.servers import server_objects
-from interlock.infra.manifests.workspace import workspace_objects
+from interlock.infra.manifests.bundles import stack_objects
 from interlock.infra.plan.plan import plan
 from interlock.stacks.settings import kubeconfig_path
 
 read = read_stack(pulumi.get_stack(), None)
 made = plan(read.config, read.stack)
+objects = stack_objects(read.config, made)
 on = k8s.Provider("cluster", kubeconfig=kubeconfig_path(read.config), context="interlock-" + read.config.target.local)
-workspace = Workspace("workspace", {"spec": workspace_objects(read.config, read.stack)}, pulumi.ResourceOptions(provider=on))
-server = made.servers[0]
+workspace = Workspace("workspace", {"spec": objects.workspace}, pulumi.ResourceOptions(provider=on))
 options = pulumi.ResourceOptions(provider=on, depends_on=[workspace]ALIASES)
-InferenceServer("NAME", {"spec": server_bundle(server, server_objects(made, server, {}))}, options)
+InferenceServer("NAME", {"spec": objects.servers[0]}, options)
 """
 CONFIG: dict[str, Any] = {
     "scope": "serving",

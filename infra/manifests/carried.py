@@ -1,0 +1,59 @@
+"""What our objects carry for whoever judges them without the config: the plan's facts about a server and its pool, as an annotation.
+
+It stands on the Deployment and the route, not on the pods: a pool that gets a node, or a new prediction, restarts nothing.
+"""
+
+import math
+from typing import Any
+
+from interlock.infra.facts.carried import FACTS
+from interlock.infra.manifests.placed import Encoded, put
+from interlock.infra.plan.types import ClusterPlan, PlannedPool, PlannedServer
+
+__all__ = ["FACTS", "pool_facts", "route_facts", "server_facts"]
+
+
+def server_facts(plan: ClusterPlan, server: PlannedServer) -> Encoded:
+    """The annotation of a server's Deployment."""
+    model = server.config.model
+    shape = {"attention_heads": server.attention_heads, "kv_heads": server.kv_heads, "weight_bytes": server.weight_bytes}
+    stated = {"attention_heads": model.attention_heads, "kv_heads": model.kv_heads, "weight_bytes": model.weights_gib}
+    known = {name: value for name, value in shape.items() if value is not None}
+    where = {name: "model.weights_gib" if name == "weight_bytes" else f"model.{name}" for name in known}
+    return Encoded(
+        {
+            "model": {
+                "id": put(server.model_id, "model.id"),
+                **{name: put(value, where[name] if stated[name] else "model.id", "model") for name, value in known.items()},
+            },
+            **({"vllm": put(server.vllm, "image.reference", "image")} if server.vllm else {}),
+            "load_seconds": put(math.ceil(server.times.load), "startup_seconds", "startup"),
+            "longest_answer_seconds": put(server.times.longest_answer, "longest_answer_seconds"),
+            "pool": pool_facts(plan.pool(server.pool)),
+        }
+    )
+
+
+def route_facts(server: PlannedServer) -> Encoded:
+    """The annotation of a server's route."""
+    return Encoded({"longest_answer_seconds": put(server.times.longest_answer, "longest_answer_seconds")})
+
+
+def pool_facts(pool: PlannedPool) -> dict[str, Any]:
+    """What the pool offers, each part from its own field."""
+    at = f"pools[{pool.index}]"
+    return {
+        "name": put(pool.name, "pool"),
+        "gpu": put(pool.gpu, f"{at}.gpu"),
+        "resource": put(pool.resource, f"{at}.share"),
+        "nodes": put(pool.nodes, f"{at}.nodes"),
+        "units_per_node": put(pool.units_per_node, f"{at}.gpus_per_node", "units"),
+        "shares": put(pool.units_per_node // pool.cards_per_node, f"{at}.share", "units"),
+        "sharing": put(pool.sharing, f"{at}.share.kind"),
+        "cpu": put(pool.cpu, f"{at}.cpu"),
+        "memory_bytes": put(pool.memory_bytes, f"{at}.memory"),
+        "nvlink": put(pool.nvlink, f"{at}.nvlink", "nvlink"),
+        **({"unit_memory_bytes": put(pool.unit_memory_bytes, f"{at}.gpu", "units")} if pool.unit_memory_bytes is not None else {}),
+        "labels": put(dict(pool.selector), f"{at}.labels"),
+        "taints": put(list(pool.taints), f"{at}.taints"),
+    }

@@ -1,0 +1,58 @@
+"""Objects that this project made: which they are, and what they carry for the judgement."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from interlock.infra.facts import Origin, Pool, Route, Workload
+from interlock.infra.facts.carried import PLACE, carried, carried_pool, part
+from interlock.infra.naming import MANAGED_BY, MANAGED_LABEL, label
+
+
+def is_ours(origin: Origin) -> bool:
+    """Whether an object carries our labels: the manager's, and the stack's."""
+    return origin.labels.get(MANAGED_LABEL) == MANAGED_BY and label("stack") in origin.labels
+
+
+def with_carried(item: Any) -> Any:
+    """A fact of an object, marked as ours and with what it carries; anybody else's as it is."""
+    if not is_ours(item.origin):
+        return item
+    ours = replace(item, origin=replace(item.origin, ours=True))
+    if isinstance(ours, Workload):
+        return _workload(ours)
+    return _route(ours) if isinstance(ours, Route) else ours
+
+
+def pools_of(workloads: Iterable[Workload]) -> tuple[Pool, ...]:
+    """The pools that our workloads carry, each once."""
+    found: dict[str, Pool] = {}
+    for workload in workloads:
+        if not workload.origin.ours:
+            continue
+        data = carried(workload.origin.annotations).get("pool")
+        source = replace(workload.origin, kind="Pool", name=str(workload.pool.value), path=f"{PLACE}.pool", form="carried")
+        pool = carried_pool(data, source) if isinstance(data, dict) else None
+        if pool is not None:
+            found.setdefault(pool.name, pool)
+    return tuple(found.values())
+
+
+def _workload(workload: Workload) -> Workload:
+    data = carried(workload.origin.annotations)
+    model, place = data.get("model"), f"{PLACE}.model"
+    stated, version = part(model, "id", str, place), part(data, "vllm", str, PLACE)
+    engine = replace(
+        workload.engine,
+        model=stated if stated.known else workload.engine.model,
+        version=version if version.known else workload.engine.version,
+        attention_heads=part(model, "attention_heads", int, place),
+        kv_heads=part(model, "kv_heads", int, place),
+        weight_bytes=part(model, "weight_bytes", int, place),
+        load_seconds=part(data, "load_seconds", (int, float), PLACE),
+    )
+    return replace(workload, engine=engine, pool=part(data.get("pool"), "name", str, f"{PLACE}.pool"))
+
+
+def _route(route: Route) -> Route:
+    return replace(route, longest_answer=part(carried(route.origin.annotations), "longest_answer_seconds", (int, float), PLACE))

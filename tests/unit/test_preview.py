@@ -1,0 +1,100 @@
+"""Findings are told at the field that a person wrote, with its value, and with a fix that names fields."""
+
+from typing import Any
+
+import pytest
+
+from interlock.infra.preview import preview
+from interlock.infra.rules.findings import Finding, Severity
+from tests.support import TODAY, config
+
+GPU = "nvidia.com/gpu"
+
+
+def found(changes: dict[str, Any]) -> dict[str, Finding]:
+    return {each.code: each for each in preview(config(changes), "dev", today=TODAY).findings if each.severity is Severity.ERROR}
+
+
+def patched(**container: Any) -> dict[str, Any]:
+    return {"servers[0].extra.pod_patch": {"containers": [{"name": "engine", **container}]}}
+
+
+TOLD = {
+    "a patched grace period beside a stated drain": (
+        {"servers[0].extra.pod_patch": {"terminationGracePeriodSeconds": 5}, "servers[0].rollout.drain_seconds": 600},
+        "ROLL-010",
+        "servers[0].extra.pod_patch.terminationGracePeriodSeconds",
+        "5",
+        "set extra.pod_patch.terminationGracePeriodSeconds to at least 625",
+    ),
+    "a patched count of GPUs": (
+        patched(resources={place: {GPU: 2} for place in ("requests", "limits")}),
+        "GPU-001",
+        f'servers[0].extra.pod_patch.containers[0].resources.limits["{GPU}"]',
+        "2",
+        "",
+    ),
+    "a patched variable": (
+        patched(env=[{"name": "VLLM_HOST_IP", "value": "x"}, {"name": "HF_TOKEN", "value": "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"}]),
+        "SEC-002",
+        "servers[0].extra.pod_patch.containers[0].env[1].value",
+        "HF_TOKEN=***",
+        "take it from a Secret",
+    ),
+    "a shutdown timeout among the arguments": (
+        {"servers[0].extra.args": ["--shutdown-timeout", "900"], "servers[0].rollout.drain_seconds": 600},
+        "ROLL-010",
+        "servers[0].rollout.drain_seconds",
+        "600",
+        "set rollout.drain_seconds to at least 900",
+    ),
+    "a context above the model's positions": (
+        {"servers[0].engine.max_model_len": 300000},
+        "MEM-004",
+        "servers[0].engine.max_model_len",
+        "300000",
+        "engine.max_model_len",
+    ),
+    "answers longer than the route waits": (
+        {"servers[0].route": {"host": "a.example.org", "timeout_seconds": 600}, "servers[0].longest_answer_seconds": 1800},
+        "NET-006",
+        "servers[0].route.timeout_seconds",
+        "600",
+        "1800",
+    ),
+    "a surge without room": (
+        {"servers[0].rollout.strategy": "surge", "pools[0].nodes": 1, "servers[0].replicas": 8},
+        "ROLL-003",
+        "servers[0].rollout.strategy",
+        "surge",
+        "set rollout.strategy to recreate",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "code", "path", "value", "remedy"), TOLD.values(), ids=TOLD)
+def test_a_finding_is_told_where_it_was_written(changes: dict[str, Any], code: str, path: str, value: str, remedy: str) -> None:
+    finding = found(changes)[code]
+    assert (finding.path, finding.value) == (path, value)
+    assert remedy in finding.remedy
+
+
+def test_short_answers_behind_a_short_route_are_no_contradiction() -> None:
+    route = {"host": "a.example.org", "timeout_seconds": 60}
+    assert found({"servers[0].route": route, "servers[0].longest_answer_seconds": 30}) == {}
+
+
+def test_two_places_of_one_field_are_told_once() -> None:
+    route = {"host": "a.example.org", "timeout_seconds": 60}
+    made = preview(config({"servers[0].route": route, "servers[0].longest_answer_seconds": 600}), "dev", today=TODAY)
+    assert [each.code for each in made.findings if each.path == "servers[0].route.timeout_seconds"] == ["NET-006"]
+
+
+def test_a_value_that_the_plan_decided_is_told_with_its_reason_and_without_a_value_of_the_config() -> None:
+    (finding,) = [
+        each
+        for each in preview(config({"servers[0].extra.args": ["--tensor-parallel-size", "2"]}), "dev", today=TODAY).findings
+        if each.code == "GPU-001"
+    ]
+    assert (finding.path, finding.value) == ("servers[0].gpus", "")
+    assert finding.note.startswith("decided by the plan")
