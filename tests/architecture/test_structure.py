@@ -57,7 +57,7 @@ def test_infra_and_runtime_import_with_pulumi_made_unimportable() -> None:
     modules = [
         "interlock." + ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         for path in MODULES
-        if path.relative_to(ROOT).parts[0] in ("infra", "runtime")
+        if path.relative_to(ROOT).parts[0] in ("infra", "runtime") and name(path) != "runtime/beat.py"  # it is loaded by vLLM alone
     ]
     blocked = "".join(f"sys.modules[{each!r}] = None\n" for each in BLOCKED)
     script = "import sys\n" + blocked + "import importlib\n" + "\n".join(f"importlib.import_module({module!r})" for module in modules)
