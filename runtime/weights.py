@@ -33,11 +33,11 @@ PERMANENT = (400, 401, 403, 404, 410)
 
 
 class StopError(Exception):
-    """What ends the run, with its exit code."""
+    """What ends the run, with its exit code, and the status of the HTTP answer where there was one."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, status: int = 0) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.status = code, status
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def request(url: str, headers: dict[str, str]) -> Any:
         return urllib.request.build_opener(SameHostOnly).open(urllib.request.Request(url, headers=given), timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
         code = NEVER if error.code in PERMANENT else AGAIN
-        raise StopError(code, f"{url.partition('?')[0]} answers {error.code} {error.reason}") from None
+        raise StopError(code, f"{url.partition('?')[0]} answers {error.code} {error.reason}", error.code) from None
     except OSError as error:
         raise StopError(AGAIN, f"{urllib.parse.urlsplit(url).netloc} cannot be reached: {error}") from None
 
