@@ -14,7 +14,7 @@ RUN := $(UV) run --no-sync python -m
 SYNC := $(UV) sync $(if $(wildcard .venv),--quiet) --locked --inexact
 UP := $(RUN) tools.up $(if $(STACK),--stack $(STACK)) $(if $(NODE),--real-node)
 
-.PHONY: golden help up down doctor test fast lint fmt bench diff accuracy oracle sync
+.PHONY: golden help up down doctor test fast lint fmt bench diff accuracy oracle runtime sync
 
 help: ## Show these commands
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -54,6 +54,9 @@ accuracy: sync ## How wrong the memory planner is, on every public log at hand: 
 
 oracle: sync ## Ask vLLM's own planning code again (no GPU; 9 GB and some minutes per version): tests/engine/{oracle,activation}.jsonl
 	@$(RUN) tools.oracle && $(RUN) tools.oracle --activation
+
+runtime: sync ## Write the archive that pods run: build/interlock-runtime.pyz
+	@$(RUN) tools.runtime
 
 diff: sync ## Show how the rendered stacks differ from the last commit
 	@$(RUN) tools.golden --diff

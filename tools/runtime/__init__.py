@@ -1,0 +1,1 @@
+"""The runtime's archive, an engine that pretends, and clients that count."""

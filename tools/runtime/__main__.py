@@ -1,0 +1,22 @@
+"""Writes the archive that pods run.
+
+usage: python -m tools.runtime [OUT]
+"""
+
+from pathlib import Path
+
+from tools.common import ROOT, run_main, say
+from tools.runtime.archive import NAME, content, pack
+
+
+def main(arguments: list[str]) -> int:
+    out = Path(arguments[0]) if arguments else ROOT / "build" / NAME
+    out.parent.mkdir(parents=True, exist_ok=True)
+    packed = pack(content())
+    out.write_bytes(packed)
+    say(f"{out}: {len(packed)} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    run_main(main)
