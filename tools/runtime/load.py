@@ -22,7 +22,9 @@ class Load:
     model: str = "tiny"
     stagger: float = 0.02
     patience: float = 60.0
-    """Seconds without a byte after which a client gives up."""
+    """Seconds after which a client gives up an answer."""
+    leaves: bool = False
+    """Whether a client that is told to go (503, or a closed connection) stays away, as one behind a Service does."""
 
 
 @dataclass
@@ -128,6 +130,8 @@ async def drive(load: Load, tally: Tally, stop: Callable[[], bool] = lambda: Fal
             fate = await client.once(f"worker {number} turn {turn}")
             tally.counts[fate] += 1
             turn += 1
+            if load.leaves and (fate == "http 503" or client.writer is None):
+                break
             if fate != "ok":
                 await asyncio.sleep(1.0 if fate == "http 503" else 0.2)
         await client.close()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.runtime import board
+from interlock.runtime.supervise.processes import descendants
 from tools.runtime.load import Load, Tally, drive
 
 MIDDLEWARE = "interlock.runtime.front.Front"
@@ -61,17 +62,18 @@ class Container:
     dropped: tuple[str, ...] = ()
     around: tuple[str, ...] = ()
     port: int = 0
+    python: tuple[str, ...] = (sys.executable,)
+    patience: float = 20
+    known: tuple[int, ...] = ()
     process: "subprocess.Popen[bytes]" = None  # type: ignore[assignment]
 
     def start(self, *command: str) -> "Container":
         """Starts it; without a command the engine with our middleware."""
         self.port = free_port()
         self.message.touch()
-        argv = command or ("vllm", "serve", "tiny", "--port", str(self.port), "--middleware", MIDDLEWARE)
+        argv = command or self.serve()
         environment = os.environ | {
-            "PATH": f"{self.image / 'bin'}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(self.image / "site"),
-            "FAKE_ENGINE": self.wrong,
+            **self.inside(),
             "INTERLOCK_RUNTIME": json.dumps(
                 {"drain_seconds": 10, "settle_seconds": 0.3, "quiet_seconds": 0.3, "teardown_seconds": 5, **self.base}
             ),
@@ -82,13 +84,22 @@ class Container:
             del environment[name]
         with (self.folder / "out").open("wb") as out, (self.folder / "err").open("wb") as err:
             self.process = subprocess.Popen(
-                [*self.around, sys.executable, str(self.archive), "run", "--", *argv],
+                [*self.around, *self.python, str(self.archive), "run", "--", *argv],
                 env=environment,
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
             )
         return self
+
+    def serve(self) -> tuple[str, ...]:
+        """The engine's command."""
+        return ("vllm", "serve", "tiny", "--port", str(self.port), "--middleware", MIDDLEWARE)
+
+    def inside(self) -> dict[str, str]:
+        """The environment of the container."""
+        path = f"{self.image / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        return {"PATH": path, "PYTHONPATH": str(self.image / "site"), "FAKE_ENGINE": self.wrong}
 
     @property
     def base(self) -> dict[str, Any]:
@@ -108,8 +119,9 @@ class Container:
 
     def ready(self) -> "Container":
         """Waits until the engine answers."""
-        until(lambda: self.process.poll() is not None or self.get("/health") == 200, what="readiness")
-        assert self.process.poll() is None, self.err
+        until(lambda: self.process.poll() is not None or self.get("/health") == 200, self.patience, "readiness")
+        assert self.process.poll() is None, self.out[-2000:] + self.err[-2000:]
+        self.known = tuple(descendants(self.process.pid))
         return self
 
     def get(self, path: str) -> int:
@@ -123,9 +135,9 @@ class Container:
         finally:
             connection.close()
 
-    def post(self, path: str, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
+    def post(self, path: str, body: dict[str, Any], seconds: float = 10) -> tuple[int, dict[str, str], bytes]:
         """Status, headers (lower case) and body of a POST."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
         try:
             connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
             answer = connection.getresponse()
@@ -172,7 +184,8 @@ class Container:
     def left(self) -> list[int]:
         """Processes of this run that live."""
         wanted = f"INTERLOCK_BOARD={self.folder / 'board'}".encode()
-        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if wanted in environ(pid) and board.alive(pid)]
+        marked = {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if wanted in environ(pid)}
+        return sorted(pid for pid in marked | set(self.known) if board.alive(pid))
 
     def named(self, word: str) -> int:
         """The pid of the process of this run with that word in its command line; the supervisor is only found as `run`."""
@@ -193,7 +206,7 @@ class Container:
 
     def live(self, limit: float) -> int:
         """The probe's exit code, called as the kubelet calls it."""
-        command = [sys.executable, "-I", "-S", str(self.archive), "live", str(limit)]
+        command = [self.python[0], "-I", "-S", str(self.archive), "live", str(limit)]
         environment = {"INTERLOCK_BOARD": str(self.folder / "board")}
         return subprocess.run(command, env=environment, capture_output=True, check=False).returncode
 
@@ -201,12 +214,12 @@ class Container:
         """The board."""
         return board.pages(str(self.folder / "board"))
 
-    def drive(self, during: Callable[[Tally], Any], workers: int = 8, tokens: int = 60, seconds: float = 20) -> Tally:
+    def drive(self, during: Callable[[Tally], Any], workers: int = 8, tokens: int = 60, seconds: float = 20, leaves: bool = False) -> Tally:
         """Runs clients until the supervisor ends, and something in a thread beside them; returns what became of the requests."""
         tally = Tally()
 
         async def both() -> None:
-            load = Load(self.port, workers, tokens, seconds, stagger=0.005, patience=10)
+            load = Load(self.port, workers, tokens, seconds, stagger=0.005, patience=max(10.0, self.patience / 4), leaves=leaves)
             clients = asyncio.create_task(drive(load, tally, lambda: self.process.poll() is not None))
             await asyncio.to_thread(during, tally)
             await clients
