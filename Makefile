@@ -43,11 +43,11 @@ lint: sync ## ruff, mypy, import contracts
 fmt: sync ## Format and sort imports
 	@$(UV) run --no-sync ruff check --fix --quiet . ; $(UV) run --no-sync ruff format .
 
-bench: sync ## Measure: plan, preview at 10 and 100 servers, control plane start, warm `make up`
+bench: sync ## Measure: plan, sizings, the command, preview beside a flat program, policy pack, control plane; goals at the end
 	@$(RUN) tools.bench
 
-golden: sync ## Write what is generated and reviewed: rendered stacks, config reference, schemas, findings, mechanisms
-	@$(RUN) tools.golden --write && $(RUN) tools.config_reference && $(RUN) tools.schemas && $(RUN) tools.findings && $(RUN) tools.mechanisms
+golden: sync ## Write what is generated and reviewed: rendered stacks, config reference, schemas, findings, mechanisms, shown output
+	@$(RUN) tools.golden --write && $(RUN) tools.config_reference && $(RUN) tools.schemas && $(RUN) tools.findings && $(RUN) tools.mechanisms && $(RUN) tools.shown
 
 accuracy: sync ## How wrong the memory planner is, on every public log at hand: docs/accuracy.md
 	@$(RUN) tools.accuracy

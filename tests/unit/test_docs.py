@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tools import shown
+
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = shown.pages()
 
 # Commands that other tiers run, or that only a person can: the beginning of the command and where it is run.
 ELSEWHERE = {
@@ -24,8 +26,9 @@ ELSEWHERE = {
     "uv run python -m tools": "tests/unit and tests/cluster",
     "uv run pytest": "CI",
     "uv sync": "CI",
-    "uv build": "tests/policies",
-    "pip install": "tests/policies",
+    "uv build": "tests/cluster/prod",
+    "uv tool install": "tests/cluster/prod installs the same wheel",
+    "pip install": "tests/cluster/prod",
 }
 
 
@@ -67,3 +70,26 @@ def test_every_interlock_command_in_the_documents_runs(page: str, command: str) 
 @pytest.mark.parametrize(("page", "command"), [pair for pair in commands() if not ours(pair[1])])
 def test_every_other_command_in_the_documents_is_run_elsewhere(page: str, command: str) -> None:
     assert any(command.startswith(start) for start in ELSEWHERE), f"{page}: {command}"
+
+
+@pytest.mark.parametrize(
+    "each", [each for page in PAGES for each in shown.shown(page)], ids=lambda each: f"{name(each.page)}: {each.command}"
+)
+def test_the_output_shown_below_a_command_is_what_it_prints(each: shown.Shown) -> None:
+    assert shown.printed(each.command) == each.output, "`make golden` writes it anew"
+
+
+def test_the_readme_begins_with_a_refusal_and_its_fix() -> None:
+    first = shown.shown(ROOT / "README.md")[0]
+    assert first.command.startswith("interlock check examples/")
+    assert "GPU-001 error" in first.output
+    assert "= 2: TP 4 x PP 1 = 4 GPUs" in first.output
+    assert "1 error, 0 warnings" in first.output
+
+
+def test_only_output_below_a_command_counts_as_shown(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```console\n$ make up\n$ interlock plan\n$ interlock check a.yaml\nfound\n\nmore\n$ ls\nb\n```\n\n```\n$ interlock x\ny\n```\n"
+    )
+    assert shown.shown(page) == [shown.Shown(page, "interlock check a.yaml", "found\n\nmore\n")]

@@ -16,8 +16,10 @@ from pathlib import Path
 
 from interlock.cli.check import run as checking
 from interlock.cli.reading import read_paths
+from tools.bench.goals import Goal
 from tools.common import ROOT, run_main, say
 
+GOAL_PER_SECOND = 400
 MANIFESTS = ROOT / "tests" / "data" / "manifests"
 
 
@@ -52,8 +54,10 @@ def main(arguments: list[str]) -> int:
         result = checking.check_reading(read_paths([folder]), checking.CheckConfig())
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         profile.disable()
-    say(f"{count} documents in {len(result.files)} files: {wall:.2f} s, {cpu:.2f} s of CPU, {count / cpu:.0f} documents/s on one core")
+    per_second = count / cpu
+    say(f"{count} documents in {len(result.files)} files: {wall:.2f} s, {cpu:.2f} s of CPU, {per_second:.0f} documents/s on one core")
     say(f"{os.cpu_count()} cores here, load {os.getloadavg()[0]:.1f}; {len(result.findings)} findings")
+    say(str(Goal("interlock check", per_second, "documents/s on one core", GOAL_PER_SECOND, at_least=True)))
     if options.profile:
         pstats.Stats(profile).sort_stats("cumulative").print_stats(35)
     return 0

@@ -58,15 +58,15 @@ def pack(main: str) -> str:
     return str(folder)
 
 
-def measure(cluster: LocalCluster, sizes: list[int], times: int) -> list[list[object]]:
+def measure(cluster: LocalCluster, sizes: list[int], times: int) -> list[tuple[int, float, float, float, float]]:
     """Rows of (resources, no pack, empty pack, our pack, overhead over the empty pack)."""
     ours = pack((ROOT / "policies" / "__main__.py").read_text("utf-8"))
     empty = pack(EMPTY)
-    rows: list[list[object]] = []
+    rows = []
     for size in sizes:
         made = project(cluster, {"__main__.py": PROGRAM.replace("SIZE", str(size))})
         taken = [median(partial(made.preview, *more), times) for more in ((), ("--policy-pack", empty), ("--policy-pack", ours))]
-        rows.append([size, *taken, taken[2] - taken[1]])
+        rows.append((size, taken[0], taken[1], taken[2], taken[2] - taken[1]))
         shutil.rmtree(made.folder)
         say(f"{size} resources: {taken[0]:.1f} s without a pack, {taken[1]:.1f} s with an empty one, {taken[2]:.1f} s with ours")
     return rows

@@ -11,14 +11,13 @@ import subprocess
 import sys
 from typing import Any
 
-import yaml
-
 from interlock.infra.config import load
 from interlock.infra.manifests.render import render
 from interlock.infra.manifests.simulated import simulated_nodes
 from interlock.infra.plan.plan import plan
-from tools.bench.projects import control_plane, median, project, seconds, table
-from tools.cluster.testing import LocalCluster
+from tools.bench.goals import Goal
+from tools.bench.projects import control_plane, pairs, project, seconds, stack_config, table
+from tools.cluster.testing import LocalCluster, PulumiProject
 from tools.common import ROOT, ToolError, run_main, say
 
 GOAL_RATIO = 1.2
@@ -99,33 +98,30 @@ def alone() -> float:
     return float(done.stdout.split()[-1])
 
 
+def projects(cluster: LocalCluster, config: dict[str, Any]) -> tuple[PulumiProject, PulumiProject, int]:
+    """The prod stack, a flat program of the same objects, and how many these are."""
+    config = config | {"target": {"local": cluster.cluster.name}}
+    loaded = load(config)
+    objects = render(loaded, plan(loaded, "prod"))
+    prod = project(cluster, {"__main__.py": (ROOT / "__main__.py").read_text("utf-8")}, "prod", {"interlock:cluster": config})
+    raw = {"objects.json": json.dumps(objects), "kubeconfig": cluster.kubeconfig.read_text("utf-8")}
+    return prod, project(cluster, {"__main__.py": FLAT.replace("CONTEXT", cluster.context), **raw}), len(objects)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measures and prints the tables."""
-    config = yaml.safe_load((ROOT / "Pulumi.prod.yaml").read_text("utf-8"))["config"]["interlock:cluster"]
+    config = stack_config("prod")
     with control_plane("bench-prod") as cluster:
-        config["target"] = {"local": cluster.cluster.name}
         prepare(cluster, config)
-        entry = (ROOT / "__main__.py").read_text("utf-8")
-        prod = project(cluster, {"__main__.py": entry}, "prod", {"interlock:cluster": config})
-        loaded = load(config)
-        objects = render(loaded, plan(loaded, "prod"))
-        flat = project(
-            cluster,
-            {
-                "__main__.py": FLAT.replace("CONTEXT", cluster.context),
-                "objects.json": json.dumps(objects),
-                "kubeconfig": cluster.kubeconfig.read_text("utf-8"),
-            },
-        )
-        empty = project(cluster, {"__main__.py": ""})
-        previews = [median(made.preview, 3) for made in (prod, flat)]
-        engine, program = seconds(empty.up), alone()
+        prod, flat, count = projects(cluster, config)
+        previews = pairs(prod.preview, flat.preview, 3)
+        say(table("Preview of prod on create, s", ("prod", "flat program", "ratio"), [previews]))
+        say(str(Goal("preview of prod beside a flat program of untyped resources", previews[-1], "times", GOAL_RATIO)))
+        engine, program = seconds(project(cluster, {"__main__.py": ""}).up), alone()
         whole = seconds(prod.up)
         unchanged = seconds(prod.up)
-    rows = [[len(objects), whole, engine, program, whole - engine - program, unchanged]]
-    say(table("`pulumi up` of prod from nothing, s", ("objects", "whole", "engine", "program", "provider and waiting", "second up"), rows))
-    ratio = previews[0] / previews[1]
-    say(table("Preview of prod on create, s", ("prod", "flat program", f"ratio (goal {GOAL_RATIO})"), [[*previews, ratio]]))
+    row = [count, whole, engine, program, whole - engine - program, unchanged]
+    say(table("`pulumi up` of prod from nothing, s", ("objects", "whole", "engine", "program", "provider and waiting", "second up"), [row]))
     return 0
 
 

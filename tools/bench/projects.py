@@ -1,5 +1,6 @@
 """Pulumi projects to measure: on a local control plane of their own, timed from outside."""
 
+import copy
 import os
 import statistics
 import sys
@@ -15,7 +16,21 @@ import yaml
 from tools import build, toolchain_families
 from tools.cluster import extensions, lifecycle
 from tools.cluster.testing import LocalCluster, Outcome, PulumiProject
-from tools.common import ToolError
+from tools.common import ROOT, ToolError
+
+
+def stack_config(stack: str) -> dict[str, Any]:
+    """The config of a stack of this repository."""
+    found: dict[str, Any] = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text("utf-8"))["config"]["interlock:cluster"]
+    return found
+
+
+def of_size(config: dict[str, Any], servers: int) -> dict[str, Any]:
+    """``config`` with ``servers`` copies of its first server, and two nodes for each: one is for the new pod of a rollout."""
+    made = copy.deepcopy(config)
+    made["pools"][0]["nodes"] = 2 * servers
+    made["servers"] = [made["servers"][0] | {"name": f"chat-{number}"} for number in range(servers)]
+    return made
 
 
 @contextmanager
@@ -60,6 +75,13 @@ def seconds(run: Callable[[], Outcome]) -> float:
 def median(run: Callable[[], Outcome], times: int) -> float:
     """Median wall time of ``times`` runs."""
     return statistics.median(seconds(run) for _ in range(times))
+
+
+def pairs(ours: Callable[[], Outcome], flat: Callable[[], Outcome], times: int) -> tuple[float, float, float]:
+    """Medians of ``times`` pairs, each measured one after the other: seconds of both, and the ratio within a pair."""
+    taken = [(seconds(ours), seconds(flat)) for _ in range(times)]
+    first, second = zip(*taken, strict=True)
+    return statistics.median(first), statistics.median(second), statistics.median(one / other for one, other in taken)
 
 
 def table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,10 @@ from typing import Any
 from tools import pulumi_env
 from tools.cluster import lifecycle, nodes
 from tools.cluster.state import Cluster
+
+GRACE_SECONDS = 30
+TIMED_OUT = 124
+"""Exit code of a command that was stopped for taking too long, as coreutils' ``timeout`` has it."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +125,17 @@ class PulumiProject:
         self.environment = environment
 
     def run(self, *arguments: str, timeout: float = 300) -> Outcome:
-        """Runs ``pulumi ARGUMENTS --non-interactive`` in the project's folder and never raises."""
+        """Runs ``pulumi ARGUMENTS --non-interactive`` in the project's folder and never raises; what takes too long has code 124."""
         command = ["pulumi", *arguments, "--non-interactive", "--color=never"]
-        done = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=timeout, check=False)
-        return _outcome(done.returncode, done.stdout, done.stderr)
+        with subprocess.Popen(
+            command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                stdout, stderr = _interrupted(process)
+                return _outcome(TIMED_OUT, stdout, f"{stderr}\n`pulumi {' '.join(arguments)}` did not end in {timeout:.0f} s")
+        return _outcome(process.returncode, stdout, stderr)
 
     def preview(self, *arguments: str) -> Outcome:
         return self.run("preview", "--json", "--stack", self.stack, *arguments)
@@ -154,6 +166,16 @@ class PulumiProject:
         done = subprocess.run(["pulumi", *arguments], cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+
+def _interrupted(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Lets pulumi cancel its update, which ends its plugins as well; what it printed."""
+    process.send_signal(signal.SIGINT)
+    try:
+        return process.communicate(timeout=GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+    return process.communicate()
 
 
 def _outcome(code: int, stdout: str, stderr: str) -> Outcome:
