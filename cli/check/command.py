@@ -63,7 +63,7 @@ def check(
     """
     from interlock.cli.check import run
     from interlock.cli.reading import read_paths
-    from interlock.cli.report import FORMATS
+    from interlock.cli.report import report
     from interlock.infra.rules.findings import Severity
 
     settings = run.read_config(config)
@@ -74,7 +74,7 @@ def check(
         count = run.write_baseline(result, write)
         print(f"{count} findings written to {write}", file=sys.stderr)
         return
-    _put(FORMATS["jsonl" if jsonl else format_.value](result), output)
+    _put(report(result, "jsonl" if jsonl else format_.value), output)
     level = fail_on.value if fail_on else settings.fail_on or "error"
     if result.failing(None if level == "never" else Severity(level)):
         raise typer.Exit(REFUSED)

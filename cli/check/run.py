@@ -26,7 +26,7 @@ BASELINE_VERSION = 1
 class Hint(BaseModel):
     """The nodes that manifests without a node selector are meant for."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: str = "default"
     """Name of the pool in findings."""
@@ -41,7 +41,7 @@ class Hint(BaseModel):
 class CheckConfig(BaseModel):
     """``.interlock.yaml``: how a repository wants to be checked."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     version: int = Field(default=1, ge=1, le=1)
     """Version of this file's form."""

@@ -1,20 +1,27 @@
-"""Reports of a check, one function per format."""
+"""Reports of a check, one function per format; a format's module is imported when a report of it is made."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from importlib import import_module
 
 from interlock.cli.report.model import NOT_JUDGED, Located, Result
-from interlock.cli.report.plain import as_json, jsonl, text
-from interlock.cli.report.reviews import github, junit, markdown
-from interlock.cli.report.sarif import sarif
 
-FORMATS: Mapping[str, Callable[[Result], str]] = {
-    "text": text,
-    "json": as_json,
-    "jsonl": jsonl,
-    "sarif": sarif,
-    "github": github,
-    "markdown": markdown,
-    "junit": junit,
+FORMATS: Mapping[str, tuple[str, str]] = {
+    "text": ("plain", "text"),
+    "json": ("plain", "as_json"),
+    "jsonl": ("plain", "jsonl"),
+    "sarif": ("sarif", "sarif"),
+    "github": ("reviews", "github"),
+    "markdown": ("reviews", "markdown"),
+    "junit": ("reviews", "junit"),
 }
+"""Module and function by format."""
 
-__all__ = ["FORMATS", "NOT_JUDGED", "Located", "Result"]
+
+def report(result: Result, form: str) -> str:
+    """The report of a check in a form of ``FORMATS``."""
+    module, function = FORMATS[form]
+    written: str = getattr(import_module(f"{__name__}.{module}"), function)(result)
+    return written
+
+
+__all__ = ["FORMATS", "NOT_JUDGED", "Located", "Result", "report"]
