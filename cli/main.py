@@ -69,7 +69,9 @@ def explain(
     read = _read(stack, file)
     names = [each.name for each in read.config.servers]
     if server not in names:
-        raise ConfigError([Problem("SERVER", f"{server!r} is no server of this stack; servers: {', '.join(names) or 'none'}", read.source)])
+        raise ConfigError(
+            [Problem("SERVER", f"{server!r} is not a server of this stack; servers: {', '.join(names) or 'none'}", read.source)]
+        )
     result = server_fit(read.config, names.index(server))
     if as_json:
         print(result.model_dump_json(indent=2))

@@ -1,4 +1,4 @@
-"""Errors that a user sees: each carries the field, the value, the reason and the way out, and never needs a traceback."""
+"""Errors that a user sees: each carries the field, the value, the reason and the fix, and never needs a traceback."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -70,3 +70,8 @@ def seconds(text: str | int | float) -> float:
         raise ValueError(f"{text!r} is not a duration such as 600s, 10m or 1h30m")
     hours, minutes, secs, millis = match.groups()
     return int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(secs or 0) + int(millis or 0) / 1000
+
+
+def plural(count: float, noun: str) -> str:
+    """``1 GPU``, ``2 GPUs``, ``0 GPUs``: a count with its noun."""
+    return f"{count:g} {noun}" + ("" if count == 1 else "s")

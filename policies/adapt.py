@@ -14,7 +14,7 @@ RELEASES = frozenset({"kubernetes:helm.sh/v3:Release"})
 
 
 def document(resource_type: str, properties: Mapping[str, Any], urn: str) -> Document | None:
-    """The object that a resource stands for, its URN as the file; None for what is no object of Kubernetes, or only a patch of one.
+    """The object that a resource stands for, its URN as the file; None for what is not an object of Kubernetes, or only a patch of one.
 
     A Helm release stands for its chart's values.
     """

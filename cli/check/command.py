@@ -103,7 +103,7 @@ def read_waivers(texts: list[str]) -> "tuple[Waiver, ...]":
         try:
             waivers.append(Waiver(code=code.strip(), path=path.strip() or "*", reason=reason.strip()))
         except ValidationError:
-            said = f"{text!r} is no waiver: write CODE:path:reason, for example 'GPU-001:*:shared cards on purpose'"
+            said = f"{text!r} is not a waiver: write CODE:path:reason, for example 'GPU-001:*:shared cards on purpose'"
             raise ConfigError([Problem("--waive", said)]) from None
     return tuple(waivers)
 

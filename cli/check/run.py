@@ -73,7 +73,7 @@ def read_config(path: Path | None) -> CheckConfig:
         ]
         raise ConfigError(problems) from None
     except ValueError as error:
-        raise ConfigError([Problem("", f"is no valid YAML: {error}", str(found))]) from None
+        raise ConfigError([Problem("", f"is not valid YAML: {error}", str(found))]) from None
 
 
 def check_reading(reading: Reading, config: CheckConfig, waivers: Sequence[Waiver] = (), today: dt.date | None = None) -> Result:
@@ -181,7 +181,7 @@ def _not_judged(reading: Reading, bundle: Bundle, found: set[str], broken: Mappi
     reasons = {item.origin.file: item.why for item in reversed(bundle.not_judged)} | dict(broken)
     left = []
     for name, file in reading.files.items():
-        why = file.why or reasons.get(name, "") or ("" if name in seen else "no vLLM workload and nothing around one in it")
+        why = file.why or reasons.get(name, "") or ("" if name in seen else "no vLLM workload or related object found")
         if name not in judged and why:
             left.append(
                 Finding(
@@ -204,7 +204,7 @@ def apply_baseline(result: Result, path: Path) -> Result:
         if data.get("version") != BASELINE_VERSION:
             raise ValueError(f"version {data.get('version')!r}, not {BASELINE_VERSION}")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        problem = Problem("--baseline", f"is no baseline ({error}): write one with --write-baseline", str(path))
+        problem = Problem("--baseline", f"is not a baseline ({error}): write one with --write-baseline", str(path))
         raise ConfigError([problem]) from None
     return replace(result, findings=tuple(replace(item, known=item.fingerprint in prints) for item in result.findings))
 

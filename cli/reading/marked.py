@@ -20,7 +20,7 @@ _STEP = re.compile(r'\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.\[]+)')
 
 
 class Unreadable(ValueError):
-    """A text that is no acceptable YAML. ``line`` and ``column`` count from 1."""
+    """A text that is not acceptable YAML. ``line`` and ``column`` count from 1."""
 
     def __init__(self, why: str, line: int = 1, column: int = 1) -> None:
         super().__init__(why)

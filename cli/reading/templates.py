@@ -1,4 +1,4 @@
-"""What is no manifest but makes one: Helm templates, Jinja, patches of kustomize."""
+"""What is not a manifest but makes one: Helm templates, Jinja, patches of kustomize."""
 
 import re
 

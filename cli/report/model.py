@@ -41,7 +41,7 @@ class Result:
     files: tuple[str, ...]
     documents: int
     skipped: tuple[str, ...] = ()
-    """Documents of judged files that were passed over, with the reason."""
+    """Documents of judged files that were skipped, with the reason."""
 
     @property
     def open(self) -> tuple[Located, ...]:

@@ -21,7 +21,7 @@ def text(result: Result) -> str:
         for located in shown:
             lines += [f"  {located.line}:{located.column}  {line}" if first else f"    {line}" for first, line in _lines(located)]
         lines.append("")
-    lines += [f"passed over: {skipped}" for skipped in result.skipped]
+    lines += [f"skipped: {skipped}" for skipped in result.skipped]
     return "\n".join([*lines, result.summary(), ""])
 
 

@@ -25,7 +25,7 @@ def github(result: Result) -> str:
     for located in result.open:
         finding = located.finding
         place = f"file={_property(finding.subject.file)},line={located.line},col={located.column},title={_property(finding.code)}"
-        message = finding.summary if finding.code == NOT_JUDGED else f"{finding.path}: {finding.summary}\nway out: {finding.remedy}"
+        message = finding.summary if finding.code == NOT_JUDGED else f"{finding.path}: {finding.summary}\nfix: {finding.remedy}"
         lines.append(f"::{_COMMANDS[finding.severity]} {place}::{_data(message)}\n")
     return "".join(lines)
 
@@ -36,7 +36,7 @@ def markdown(result: Result) -> str:
     body = ""
     judged = (located for located in result.open if located.finding.code != NOT_JUDGED)
     for file, group in groupby(judged, lambda located: located.finding.subject.file):
-        table = f"\n**{_cell(file)}**\n\n| | line | object | finding | way out |\n| --- | --- | --- | --- | --- |\n"
+        table = f"\n**{_cell(file)}**\n\n| | line | object | finding | fix |\n| --- | --- | --- | --- | --- |\n"
         rows = "".join(_row(located) for located in group)
         if len(head) + len(body) + len(table) + len(rows) > _LIMIT:
             return f"{head}{body}\n*More findings than a comment holds: see the job's log.*\n"

@@ -59,7 +59,7 @@ def _result(located: Located) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "ruleId": finding.code,
         "level": _LEVELS[finding.severity],
-        "message": {"text": f"{finding.summary}. {finding.detail} Way out: {finding.remedy}"},
+        "message": {"text": f"{finding.summary}. {finding.detail} Fix: {finding.remedy}"},
         "locations": [_place(located)],
         "partialFingerprints": {"interlock/v1": located.fingerprint},
     }

@@ -18,10 +18,15 @@ class Entry:
     source: str
     date: str
     verified: bool
-    """The fields were read from a stored copy of the config; otherwise they come from memory or class defaults."""
+    """The fields were read from a stored copy of the config; otherwise they were not compared with it."""
     quantization: str | None = None
     """How the alias stores the weights, in words."""
     checkpoint_bytes: int | None = None
+
+    @property
+    def told(self) -> str:
+        """Where the fields come from, for people who have to trust them."""
+        return self.source if self.verified else "not verified against the model's config.json"
 
 
 # Endings of repository names that say how the weights are stored.

@@ -79,7 +79,7 @@ def flag_status(name: str, version: str | None) -> Status:
 
 
 def _checked(status: Status, version: str | None) -> Status:
-    """A replacement that `version` does not have either is no replacement."""
+    """A replacement that `version` does not have either does not count."""
     if status.to and status.to.startswith("-") and version and vllm_names("flags").at(status.to, version) is None:
         return Status(Standing.REMOVED if status.since else Standing.UNKNOWN, None, status.note, status.since, status.until)
     return status

@@ -93,11 +93,11 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
     pools, stores = [pool.name for pool in config.pools], [store.name for store in config.stores]
     for index, server in enumerate(config.servers):
         if server.pool not in pools:
-            yield f"servers[{index}].pool", f"{server.pool!r} is no pool of this stack; pools: {_listed(pools)}"
+            yield f"servers[{index}].pool", f"{server.pool!r} is not a pool of this stack; pools: {_listed(pools)}"
         for field in ("weights", "compile_cache"):
             store = getattr(server, field)
             if store is not None and store not in stores:
-                yield f"servers[{index}].{field}", f"{store!r} is no store of this stack; stores: {_listed(stores)}"
+                yield f"servers[{index}].{field}", f"{store!r} is not a store of this stack; stores: {_listed(stores)}"
         if len(server.name) + LONGEST_SUFFIX > LABEL_LIMIT:
             room = LABEL_LIMIT - LONGEST_SUFFIX
             yield (
@@ -109,7 +109,7 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
     for index, tenant in enumerate(config.tenants):
         for pool in tenant.gpus:
             if pool not in pools:
-                yield f"tenants[{index}].gpus.{pool}", f"{pool!r} is no pool of this stack; pools: {_listed(pools)}"
+                yield f"tenants[{index}].gpus.{pool}", f"{pool!r} is not a pool of this stack; pools: {_listed(pools)}"
     if config.scope is Scope.SERVING and config.tenants:
         yield "tenants", "namespaces and quotas belong to the cluster; put them into the stack with scope platform"
     if config.scope is Scope.PLATFORM and config.servers:
@@ -122,7 +122,7 @@ def _store_references(config: ClusterConfig, stores: list[str]) -> Iterator[tupl
         if store.source is None:
             continue
         if store.source not in stores:
-            yield f"stores[{index}].source", f"{store.source!r} is no store of this stack; stores: {_listed(stores)}"
+            yield f"stores[{index}].source", f"{store.source!r} is not a store of this stack; stores: {_listed(stores)}"
         elif kinds[store.source] in (StoreKind.NODE_SYNC, StoreKind.HOST_PATH, StoreKind.LOCAL):
             yield f"stores[{index}].source", f"{store.source!r} is on single nodes itself; copy from a store that every node reaches"
 

@@ -9,7 +9,7 @@ from interlock.infra.config.base import Config
 
 
 class EngineArgs(Config):
-    """Engine flags a person may set. None = decide for me (or leave vLLM's default)."""
+    """Engine flags a person may set. Omit one to let the planner, or else vLLM's default, decide."""
 
     ARGS_VERSION: ClassVar[int] = 1
 

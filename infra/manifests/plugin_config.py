@@ -79,7 +79,7 @@ def _unknown(value: Any, place: str, path: tuple[str, ...]) -> Iterator[Problem]
 
 def _values(config: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if config.get("version") != "v1":
-        yield Problem(_join(path, "", "version"), f"{config.get('version')!r} is no version that the plugin reads; write v1")
+        yield Problem(_join(path, "", "version"), f"{config.get('version')!r} is not a version that the plugin reads; write v1")
     if config.get("resources"):
         yield Problem(_join(path, "", "resources"), "the plugin ignores it: resource names cannot be changed there")
     flags = config.get("flags") or {}

@@ -17,7 +17,7 @@ from interlock.infra.plan.stores import model_path, weights_store
 from interlock.infra.plan.times import time_budget
 from interlock.infra.plan.types import PlannedServer
 from interlock.infra.sizing import SizingResult
-from interlock.infra.values import GIB, MIB, binary, bytes_of, gib, quantity
+from interlock.infra.values import GIB, MIB, binary, bytes_of, gib, plural, quantity
 
 CACHE_DIR = "/var/cache/interlock"
 
@@ -102,7 +102,7 @@ def decide_engine(server: ServerConfig, why: dict[str, str]) -> EngineArgs:
     if engine.tensor_parallel_size is None:
         rest = engine.pp * engine.dp
         tp = server.gpus // rest if server.gpus and server.gpus % rest == 0 else 1
-        why["tensor_parallel_size"] = f"{tp}: {server.gpus or rest} GPUs / (PP {engine.pp} x DP {engine.dp})"
+        why["tensor_parallel_size"] = f"{tp}: {plural(server.gpus or rest, 'GPU')} / (PP {engine.pp} x DP {engine.dp})"
         engine = engine.model_copy(update={"tensor_parallel_size": tp})
     else:
         why["tensor_parallel_size"] = f"{engine.tp}: set in the config"
@@ -118,7 +118,7 @@ def decide_rollout(server: ServerConfig, demand: PodDemand, gap: int, why: dict[
     if strategy is None:
         fits = gap >= demand.units
         strategy = RolloutStrategy.SURGE if fits else RolloutStrategy.IN_PLACE if demand.count > 1 else RolloutStrategy.RECREATE
-        why["rollout"] = f"{strategy}: with all servers placed a node has at most {gap} GPUs free, and a pod takes {demand.units}"
+        why["rollout"] = f"{strategy}: with all servers placed a node has at most {plural(gap, 'GPU')} free, and a pod takes {demand.units}"
     else:
         why["rollout"] = f"{strategy}: set in the config"
     return {RolloutStrategy.SURGE: (1, 0, False), RolloutStrategy.IN_PLACE: (0, 1, False), RolloutStrategy.RECREATE: (0, 0, True)}[strategy]

@@ -88,11 +88,11 @@ class _Reader:
                 self._result.complete = False
             elif word.text == "--" and word.known:
                 following = self._queue[self._at].text if self._at < len(self._queue) else ""
-                self._problem("broken-arg", f"'--' stands alone before {following[:60]!r}: what follows is no flag", word)
+                self._problem("broken-arg", f"'--' stands alone before {following[:60]!r}: what follows is not a flag", word)
             elif _OPTION.match(word.text):
                 self._long(word)
             elif word.text.startswith("--"):
-                self._problem("broken-arg", f"{word.text[:80]!r} is no option: the name must follow the dashes", word)
+                self._problem("broken-arg", f"{word.text[:80]!r} is not an option: the name must follow the dashes", word)
                 self._value(word, shape("--" + word.text.strip("- ").partition("=")[0]), "")
             elif word.text.startswith("-") and not _NUMBER.match(word.text):
                 self._short(word)
@@ -100,7 +100,7 @@ class _Reader:
                 self._positional(word)
 
     def _conditional(self, word: Word) -> None:
-        """A word under a condition: the flag it names may or may not be given; values of such flags are passed over."""
+        """A word under a condition: the flag it names may or may not be given; values of such flags are skipped."""
         if word.text.startswith("-") and not _NUMBER.match(word.text):
             name = shape(word.text.partition("=")[0].partition(".")[0]).name
             self._flag(name, unknown(word.path, _CONDITION), word.text, word)

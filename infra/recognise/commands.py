@@ -23,7 +23,7 @@ class Launch:
     """What a container starts."""
 
     engine: str
-    """``vllm``, another engine's name, ``ray`` for a bare Ray node, ``idle`` for what is no engine, empty when it cannot be told."""
+    """``vllm``, another engine's name, ``ray`` for a bare Ray node, ``idle`` for what is not an engine, empty when it cannot be told."""
     entrypoint: str = ""
     words: tuple[Word, ...] = ()
     """The arguments after the launcher."""

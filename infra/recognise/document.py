@@ -198,10 +198,10 @@ class Node:
         word = fact.get().strip().lower()
         if word in ("true", "yes", "on", "1"):
             return known(True, self.path)
-        return known(False, self.path) if word in ("false", "no", "off", "0") else unknown(self.path, f"{word[:40]!r} is no truth value")
+        return known(False, self.path) if word in ("false", "no", "off", "0") else unknown(self.path, f"{word[:40]!r} is not true or false")
 
     def texts(self) -> Mapping[str, str]:
-        """A mapping of plain texts (labels, annotations, selectors); what is no scalar is left out."""
+        """A mapping of plain texts (labels, annotations, selectors); what is not a scalar is left out."""
         return {key: text for key, node in self.fields() if (text := node.string() if not node.unknown else None) is not None}
 
     def facts(self, *, raw: bool = False) -> Mapping[str, Fact[str]]:
@@ -233,7 +233,7 @@ class Overlay(Node):
 def _whole(text: str) -> int:
     number = quantity(text)
     if number != number.to_integral_value():
-        raise ValueError(f"{text} is no whole number")
+        raise ValueError(f"{text} is not an integer")
     return int(number)
 
 

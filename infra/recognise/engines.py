@@ -76,7 +76,7 @@ def _integer(fact: Fact[str]) -> Fact[int]:
 def _whole(text: str) -> int:
     number = quantity(text)
     if abs(number) > _LARGEST or number != number.to_integral_value():
-        raise ValueError(f"{text[:40]!r} is no size")
+        raise ValueError(f"{text[:40]!r} is not a size")
     return int(number)
 
 

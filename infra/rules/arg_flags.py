@@ -41,7 +41,7 @@ def _why(status: Status, version: str | None) -> str:
     "ARG-001",
     Severity.ERROR,
     demand="Every flag exists in the engine's version.",
-    reason="vLLM's parser refuses an unknown flag and exits with 2: the pod restarts for ever.",
+    reason="vLLM's parser refuses an unknown flag and exits with 2: the pod never starts.",
     source=_SOURCE,
     remedy="Use the replacement, or pin the version that has the flag.",
     fault="unknown-flag",
@@ -120,7 +120,7 @@ def values(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
             text = f"--{flag.name} {value}: vLLM {version or ''} takes only {some}".replace("  ", " ")
             yield Hit(flag.path, text, f"write {like or choices[0]}", value, severity=level)
         elif facts.get("kind") == "value" and facts.get("type") == "int" and not _INTEGER.match(value) and flag.name not in _HUMAN:
-            yield Hit(flag.path, f"--{flag.name} {value!r} is no whole number", "write a whole number", value, severity=level)
+            yield Hit(flag.path, f"--{flag.name} {value!r} is not an integer", "write an integer", value, severity=level)
 
 
 _CLOSED = ("dtype", "kv-cache-dtype", "scheduling-policy", "device", "runner", "task", "data-parallel-backend", "uvicorn-log-level")
@@ -154,7 +154,7 @@ def duplicates(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     "ARG-005",
     Severity.ERROR,
     demand="The argument text can be parsed.",
-    reason="The parser sees words that are no flags and exits with 2.",
+    reason="The parser sees words that are not flags and exits with 2.",
     source="vllm/utils/argparse_utils.py; Kubernetes passes each list item as one word",
     remedy="Write --flag=value, or flag and value as two list items.",
     fault="broken-arg",
@@ -245,4 +245,4 @@ def _variable(name: str, path: str, status: Status, version: str | None) -> Hit:
             f" (read from {status.since} to {status.until})" if status.since else ""
         )
     note = f": {status.note}" if status.note else ""
-    return Hit(path, text + note, f"use {like}" if like else "take it away", name)
+    return Hit(path, text + note, f"use {like}" if like else "remove it", name)

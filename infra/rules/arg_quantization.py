@@ -28,7 +28,7 @@ _FAMILIES = {
     demand="The quantization flag names the format that the checkpoint is stored in.",
     reason="vLLM compares both at start and raises; AWQ and GPTQ flags read stored weights and quantize nothing.",
     source="vllm/config/model.py _verify_quantization",
-    remedy="Take the flag away: the checkpoint says it itself.",
+    remedy="Remove the flag: the checkpoint names its own format.",
     fault="quantization-mismatch",
     links=("https://docs.vllm.ai/en/latest/features/quantization/",),
 )
@@ -40,10 +40,10 @@ def agree(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     path = where(workload, Place.ARGS, flag)
     if own in _FAMILIES and asked not in _FAMILIES[own] and _family(asked) is not None:
         text = f"the checkpoint is stored as {own}, but --quantization says {asked}"
-        yield Hit(path, text, "take --quantization away: vLLM reads the format from the checkpoint", asked)
+        yield Hit(path, text, "remove --quantization: vLLM reads the format from the checkpoint", asked)
     elif own in (None, "none") and asked in ("awq", "gptq", "awq_marlin", "gptq_marlin") and _surely_plain(workload, own):
         text = f"--quantization {asked} reads stored {asked.split('_')[0]} weights, and this checkpoint is not quantized"
-        yield Hit(path, text, f"name a checkpoint that is stored as {asked.split('_')[0]}, or take the flag away", asked)
+        yield Hit(path, text, f"name a checkpoint that is stored as {asked.split('_')[0]}, or remove the flag", asked)
 
 
 def _family(asked: str) -> str | None:

@@ -53,7 +53,7 @@ class Waiver(BaseModel):
 
 
 class Finding(BaseModel):
-    """One contradiction or risk: field, value, arithmetic and the way out."""
+    """One contradiction or risk: field, value, arithmetic and the fix."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -70,7 +70,7 @@ class Finding(BaseModel):
     detail: str = ""
     """What happens if it is ignored, and why."""
     remedy: str
-    """The way out: a change that removes the finding."""
+    """The fix: a change that removes the finding."""
     fault: str = ""
     """Kind of fault in plain words (docs/findings.md); empty where none fits."""
     subject: Subject = Subject()
@@ -81,12 +81,12 @@ class Finding(BaseModel):
     """A remark about a waiver that does not hold (expired)."""
 
     def text(self) -> str:
-        """One block for people: code, field, value, arithmetic, way out."""
+        """One block for people: code, field, value, arithmetic, fix."""
         where = f"{self.path} = {self.value}" if self.value else self.path
         lines = [f"{self.code} {self.severity}: {where}: {self.summary}"]
         if self.detail:
             lines.append(f"  why: {self.detail}")
-        lines.append(f"  way out: {self.remedy}")
+        lines.append(f"  fix: {self.remedy}")
         if self.waiver:
             until = f" until {self.waiver.expires}" if self.waiver.expires else ""
             lines.append(f"  waived{until}: {self.waiver.reason}")

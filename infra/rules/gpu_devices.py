@@ -124,7 +124,7 @@ def cpu_flag(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
 
 def _cpu_hit(path: str, what: str, image: str) -> Hit:
     text = f"{what} on the CUDA image {image}: that build has no CPU back end"
-    return Hit(path, text, "use a CPU build of vLLM (for example the vllm-cpu release image), or take the setting away", what)
+    return Hit(path, text, "use a CPU build of vLLM (for example the vllm-cpu release image), or remove the setting", what)
 
 
 @rule(
@@ -173,10 +173,10 @@ def visible_devices(workload: Workload, bundle: Bundle, settings: Settings) -> I
                 level = Severity.ERROR if breaks else Severity.WARNING
                 state = f"vLLM before {settings['uuid_since']} reads the variable as integers and crashes on a UUID"
                 text = state if breaks else f"{state}; inside the pod the plugin's card is index 0"
-                yield Hit(fact.path, text, "take the variable away: the device plugin injects the card or slice", value, severity=level)
+                yield Hit(fact.path, text, "remove the variable: the device plugin injects the card or slice", value, severity=level)
             elif units is not None and (name != "NVIDIA_VISIBLE_DEVICES" or value not in ("all", "void", "none")):
                 text = f"{name}={value} beside {units.resource}: inside the pod cards are numbered from 0, whatever the plugin gave"
-                yield Hit(fact.path, text, "take the variable away: the device plugin sets it", value)
+                yield Hit(fact.path, text, "remove the variable: the device plugin sets it", value)
             elif units is not None and value == "all":
                 text = "NVIDIA_VISIBLE_DEVICES=all beside a GPU request: the container may see cards that the scheduler gave to others"
-                yield Hit(fact.path, text, "take the variable away: the device plugin sets it", value)
+                yield Hit(fact.path, text, "remove the variable: the device plugin sets it", value)

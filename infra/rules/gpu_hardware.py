@@ -54,7 +54,7 @@ def formats(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
     "GPU-013",
     Severity.ERROR,
     demand="The card computes in the engine's dtype.",
-    reason="Before compute capability 8.0 there is no bfloat16: vLLM refuses it when asked for.",
+    reason="GPUs below compute capability 8.0 have no bfloat16, and vLLM refuses to start with it.",
     source="vllm/platforms/cuda.py check_if_supports_dtype; vllm-project/vllm#1157, #17265",
     remedy="Set --dtype half.",
     settings={"fallback_since": "0.9.0"},
@@ -174,5 +174,7 @@ def runtime(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
     default = pool.default_runtime if pool else Fact()
     for pod, container in engine_containers(workload):
         if default.known and default.get() != "nvidia" and not pod.runtime_class.known and counted(container):
-            text = f"the nodes' default runtime is {default.get()}, and the pod names no runtime class: no driver library appears in it"
+            text = (
+                f"no runtimeClassName, and the nodes' default runtime is {default.get()}, which does not inject the NVIDIA driver libraries"
+            )
             yield Hit(where(workload, Place.RUNTIME_CLASS), text, "set runtimeClassName: nvidia", default.get())

@@ -45,7 +45,7 @@ def between_pods(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
         text = "NCCL_SOCKET_IFNAME=lo, but the ranks are in several pods"
         yield Hit(chosen.path, text, "name the pod's interface (eth0)", "lo")
     elif spans and workload.ray is None and not _fabric(workload) and not any(not _set(workload, name).absent for name in _NAMES):
-        text = "ranks in several pods talk over plain sockets, and no interface is named"
+        text = "ranks in several pods talk over TCP sockets, and no interface is named"
         yield Hit(where(workload, Place.ENV), text, "set NCCL_SOCKET_IFNAME to the pod's interface and open all ports between the pods")
 
 
@@ -53,7 +53,7 @@ def between_pods(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
     "GPU-022",
     Severity.WARNING,
     demand="Ranks that talk to each other do not sit behind a library that shares cards.",
-    reason="Such libraries intercept CUDA calls; ranks were seen to wait for each other for ever.",
+    reason="Such libraries intercept CUDA calls; ranks were seen to wait for each other and never finish.",
     source="Project-HAMi/HAMi-core#261",
     remedy="Give engines with TP > 1 whole cards.",
 )
@@ -63,5 +63,5 @@ def behind_sharing(workload: Workload, bundle: Bundle, settings: Settings) -> It
     named = [name for _, c in engine_containers(workload) for name in (*c.limits, *c.requests) if "vgpu" in name or "gpumem" in name]
     hami = pool is not None and pool.sharing.known and pool.sharing.get().lower() in ("hami", "vgpu", "hami-core")
     if tp.known and tp.get() > 1 and (named or hami):
-        text = f"{tp.get()} ranks on cards that a sharing library divides: they were seen to wait for each other for ever"
+        text = f"{tp.get()} ranks on cards that a sharing library divides: such ranks were seen to hang, each waiting for the others"
         yield Hit(where(workload, Place.GPUS), text, "use whole cards for TP > 1", str(tp.get()))

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle
 from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading.units import pool_text
 from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.rules.scale_nodepools import AUTOSCALED
 
@@ -21,7 +22,7 @@ from interlock.infra.rules.scale_nodepools import AUTOSCALED
 def empty(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for pool in bundle.pools:
         if pool.gpus_per_node.known and pool.gpus_per_node.get() < 1 and pool.origin.kind not in AUTOSCALED:
-            text = f"nodes of pool {pool.name} advertise 0 {pool.resource}: no pod that asks for one is scheduled"
+            text = f"nodes of {pool_text(pool)} advertise 0 {pool.resource}: no pod that asks for one is scheduled"
             remedy = "start the driver before the device plugin (restart the plugin once the driver is up)"
             yield Hit(pool.gpus_per_node.path or pool.origin.path or pool.name, text, remedy, "0", origin=pool.origin)
 
@@ -41,10 +42,10 @@ def sharing(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for config in bundle.sharing:
         if config.replicas.known and config.replicas.get() < 2:
             text = f"{config.strategy} replicas {config.replicas.get()}: the plugin wants at least 2"
-            yield Hit(config.replicas.path or config.path, text, "set replicas 2 to 4, or take the entry away", origin=config.origin)
+            yield Hit(config.replicas.path or config.path, text, "set replicas 2 to 4, or remove the entry", origin=config.origin)
         for name in config.ignored:
             text = f"the field {name} is read and ignored by the device plugin"
-            yield Hit(f"{config.path}.{name}", text, "take it away (renameByDefault is the one that works)", name, origin=config.origin)
+            yield Hit(f"{config.path}.{name}", text, "remove it (renameByDefault is the field that works)", name, origin=config.origin)
         if config.replicas.known and config.replicas.get() > int(settings["most"]):
             text = f"{config.replicas.get()} shares of one card: each has {100 / config.replicas.get():.0f} % of its memory at best"
             level = Severity.WARNING

@@ -4,16 +4,16 @@ from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Fact, Place, Pod, Pool, Role, Workload
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading.units import number, pod_count, pod_units, where
+from interlock.infra.rules.reading.units import number, pod_count, pod_units, pool_text, where
 from interlock.infra.rules.rule import Hit, Settings, rule
-from interlock.infra.values import gib
+from interlock.infra.values import gib, plural
 
 
 @rule(
     "GPU-003",
     Severity.ERROR,
     demand="A pod's GPUs, cores and memory fit one node of its pool.",
-    reason="A pod never spans nodes: the scheduler leaves it Pending for ever and an autoscaler adds no node for it.",
+    reason="A pod never spans nodes: the scheduler leaves it Pending forever, and an autoscaler adds no node for it.",
     source="Kubernetes documentation, 'Kubernetes Scheduler'; kserve/kserve#4226, NVIDIA/k8s-device-plugin#585",
     remedy="Make the pod smaller (pipeline parallel over nodes) or the nodes larger.",
     fault="unschedulable",
@@ -27,7 +27,7 @@ def pod_fits_a_node(workload: Workload, bundle: Bundle, settings: Settings) -> I
         units = pod_units(workload, pod)
         if units.known and pool.gpus_per_node.known and units.get() > pool.gpus_per_node.get():
             per_node = pool.gpus_per_node.get()
-            text = f"{units.get()} GPUs in one pod, but a node of pool {pool.name} has {per_node}"
+            text = f"{plural(units.get(), 'GPU')} in one pod, but a node of {pool_text(pool)} has {per_node}"
             remedy = f"ask for at most {per_node} per pod and span nodes with pipeline parallel, or choose a pool with larger nodes"
             yield Hit(where(workload, Place.GPUS, units), text, remedy, str(units.get()))
         yield from _cpu_and_memory(workload, pod, pool)
@@ -44,7 +44,7 @@ def _cpu_and_memory(workload: Workload, pod: Pod, pool: Pool) -> Iterable[Hit]:
             if fact.known:
                 asked, path = asked + fact.get(), fact.path
         if have.known and asked > have.get():
-            text = f"{show(asked)} of {resource} in one pod, but a node of pool {pool.name} has {show(have.get())} to give"
+            text = f"{show(asked)} of {resource} in one pod, but a node of {pool_text(pool)} has {show(have.get())} allocatable"
             remedy = f"ask for less than {show(have.get())}, or choose a pool with larger nodes"
             yield Hit(path or where(workload, Place.RESOURCES), text, remedy, f"{asked:g}")
 
@@ -102,8 +102,9 @@ def pool_holds_the_replicas(bundle: Bundle, settings: Settings) -> Iterable[Hit]
         everything = sorted((size for workload in users for size in _demand(workload) if size <= per_node), reverse=True)
         if not alone and len(users) > 1 and len(everything) < 500 and _nodes_needed(everything, per_node) > nodes.get():
             names = ", ".join(f"{workload.origin.name} {sum(_demand(workload))}" for workload in users)
-            text = f"its servers need {sum(everything)} GPUs ({names}), but {nodes.get()} nodes x {per_node} do not hold these pods"
-            remedy = f"give the pool {_nodes_needed(everything, per_node)} nodes, or fewer replicas"
+            have = f"{plural(nodes.get(), 'node')} x {per_node}"
+            text = f"its servers need {plural(sum(everything), 'GPU')} ({names}), but {have} cannot hold these pods"
+            remedy = f"give the pool {plural(_nodes_needed(everything, per_node), 'node')}, or fewer replicas"
             yield Hit(pool.nodes.path or pool.origin.path or pool.name, text, remedy, str(nodes.get()), origin=pool.origin)
 
 
@@ -111,9 +112,10 @@ def _too_small(workload: Workload, pool: Pool, sizes: list[int], needed: int, no
     per_node = pool.gpus_per_node.get()
     if len(set(sizes)) == 1:
         fit = per_node // sizes[0]
-        sums = f"{nodes} nodes x floor({per_node} / {sizes[0]}) = {nodes * fit} pods fit, but {len(sizes)} are wanted"
+        sums = f"{plural(nodes, 'node')} x floor({per_node} / {sizes[0]}) = {nodes * fit} pods fit, but {len(sizes)} are requested"
     else:
-        sums = f"{len(sizes)} pods with {sum(sizes)} GPUs need {needed} nodes of {per_node}, but there are {nodes}"
-    remedy = f"give pool {pool.name} {needed} nodes, or ask for fewer replicas"
+        asked = f"{plural(len(sizes), 'pod')} with {plural(sum(sizes), 'GPU')}"
+        sums = f"{asked} need {plural(needed, 'node')} of {per_node}, but there are {nodes}"
+    remedy = f"give {pool_text(pool)} {plural(needed, 'node')}, or ask for fewer replicas"
     replicas = workload.replicas
     return Hit(where(workload, Place.REPLICAS, replicas), sums, remedy, str(replicas.value or ""), origin=workload.origin)

@@ -64,7 +64,7 @@ def card_holds_its_engines(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         total, holds, gone = sum(each.utilization for each in meeting), *_holds(pool, settings)
         if total > holds + 1e-9:
             sums = " + ".join(f"{each.utilization:g} ({each.name})" for each in meeting)
-            text = f"{len(meeting)} engines may meet on one card and take {sums} = {total:.2f} of it, but it holds {holds:.2f} ({gone})"
+            text = f"{len(meeting)} engines may meet on one card and take {sums} = {total:.2f} of it, but {holds:.2f} is usable ({gone})"
             part = int(100 * holds / len(meeting)) / 100
             remedy = f"lower gpu_memory_utilization to {part} each, or make fewer shares of a card"
             yield Hit(pool.shares.path or pool.origin.path or pool.name, text, remedy, str(pool.shares.get()), origin=pool.origin)

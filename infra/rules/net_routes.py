@@ -1,4 +1,4 @@
-"""Routes: whether a long answer survives the way out, and what a route or load balancer opens to the world."""
+"""Routes: whether a long answer reaches the client, and what a route or load balancer opens to the world."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -133,7 +133,7 @@ def _dead(route: Route, owner: str, name: str, value: str) -> tuple[str, str]:
         close = get_close_matches(key, list(known_keys), 1, 0.88)
         return (f"{name} is misspelt: {owner} reads {row['prefix']}{close[0]}", f"write {row['prefix']}{close[0]}") if close else ("", "")
     if known_keys[key] == "number" and not re.fullmatch(r"\d+", value.strip()):
-        return f"{name}: {value!r} is no plain number of seconds, so {owner} ignores it", f"write {_plain(value)}"
+        return f"{name}: {value!r} is not a plain number of seconds, so {owner} ignores it", f"write {_plain(value)}"
     return "", ""
 
 

@@ -31,7 +31,7 @@ def _expressions(bundle: Bundle) -> Iterator[tuple[Origin, str, str, str, str | 
     "OBS-001",
     Severity.WARNING,
     demand="A query names series that the engine's version exports.",
-    reason="A series that does not exist is no error anywhere: the panel is empty, the alert never fires, the scaler never scales.",
+    reason="A series that does not exist causes no error anywhere: the panel is empty, the alert never fires, the scaler never scales.",
     source="vllm/v1/metrics/loggers.py of the wheels 0.5.5 to 0.33.0; volcano-sh/kthena#868",
     remedy="Use the name of your version, and alert on absent().",
     fault="metric-query-fragile",
@@ -119,7 +119,7 @@ def _pod_scrape(scrape: Scrape, bundle: Bundle) -> Iterable[Hit]:
                 text = f"metrics are scraped from port {wanted}, but the engine serves them on {port.get()}"
                 yield Hit(scrape.port.path or scrape.path, text, f"scrape port {port.get()}", wanted, origin=scrape.origin)
             elif not wanted.isdigit() and wanted not in declared:
-                text = f"port {wanted!r} is no port name of the pods of {workload.origin.name}"
+                text = f"port {wanted!r} is not a port name of the pods of {workload.origin.name}"
                 yield Hit(scrape.port.path or scrape.path, text, "use the name of the container's port", wanted, origin=scrape.origin)
 
 
@@ -129,7 +129,7 @@ def _pod_scrape(scrape: Scrape, bundle: Bundle) -> Iterable[Hit]:
     demand="The engine's metrics are on.",
     reason="--disable-log-stats removes the stat loggers, Prometheus among them.",
     source="vllm/v1/engine/async_llm.py (log_stats)",
-    remedy="Take the flag away.",
+    remedy="Remove the flag.",
 )
 def statistics(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     flag = workload.engine.flag("disable-log-stats")
@@ -138,4 +138,4 @@ def statistics(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     scaled = any(target_of(s, bundle) is workload and any(engine_series(str(n.value)) for _, n, _ in s.metrics) for s in bundle.autoscalers)
     text = "--disable-log-stats also switches the engine's Prometheus metrics off" + (", and an autoscaler reads them" if scaled else "")
     level = Severity.ERROR if scaled else Severity.WARNING
-    yield Hit(where(workload, Place.ARGS, flag), text, "take --disable-log-stats away", severity=level)
+    yield Hit(where(workload, Place.ARGS, flag), text, "remove --disable-log-stats", severity=level)

@@ -45,7 +45,7 @@ def _minor(version: str) -> str:
     Severity.ERROR,
     demand="A RayCluster's image has Ray in it.",
     reason="KubeRay runs ray start in it, which is not there.",
-    source="METADATA of the vLLM wheels: ray is no dependency any more; Dockerfile of vllm/vllm-openai",
+    source="METADATA of the vLLM wheels: ray is no longer a dependency; Dockerfile of vllm/vllm-openai",
     remedy="Use rayproject/ray-llm.",
     settings={"without_ray_since": "0.33.0"},
 )

@@ -7,6 +7,7 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.ray import cluster_units, head_of, world_of
 from interlock.infra.rules.reading.units import number, older, pod_count, pod_units, size_of, version_of, where
 from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.values import plural
 
 _LLM = ("https://docs.ray.io/en/latest/serve/llm/index.html",)
 _KUBERAY = ("https://docs.ray.io/en/latest/cluster/kubernetes/user-guides/rayservice-high-availability.html",)
@@ -54,7 +55,7 @@ def replica_gpus(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
             text = (
                 f"num_gpus {taken:g} on a ray.serve.llm deployment is added to the first bundle of the placement group (TP x PP = {world})"
             )
-            yield Hit(path, text, "take num_gpus away: the bundles carry the GPUs", f"{taken:g}")
+            yield Hit(path, text, "remove num_gpus: the bundles carry the GPUs", f"{taken:g}")
         elif world is not None and world > 1 and total is not None:
             yield from _own_replica(workload, world, total, taken, path)
 
@@ -66,7 +67,8 @@ def _own_replica(workload: Workload, world: int, total: int, taken: float, path:
     if taken >= world and not placed:
         return
     if total < world + taken:
-        text = f"the Serve replica takes {taken:g} GPUs and the engine's placement group asks for {world} more, but the cluster has {total}"
+        asked = f"the Serve replica takes {plural(taken, 'GPU')} and the engine's placement group asks for {world} more"
+        text = f"{asked}, but the cluster has {total}"
         yield Hit(path, text, "set num_gpus 0 on the replica and let placement bundles carry the GPUs", f"{taken:g}")
 
 
@@ -88,10 +90,8 @@ def start_parameters(workload: Workload, bundle: Bundle, settings: Settings) -> 
         if not stated.known or not units.known or stated.get() == units.get():
             continue
         level = Severity.ERROR if stated.get() > units.get() else Severity.WARNING
-        text = f"Ray is told of {stated.get():g} GPUs in group {pod.role}, but its pods have {units.get()}"
-        yield Hit(
-            stated.path, text, "take num-gpus away: KubeRay fills it from the container's limits", f"{stated.get():g}", severity=level
-        )
+        text = f"Ray is told of {plural(stated.get(), 'GPU')} in group {pod.role}, but its pods have {units.get()}"
+        yield Hit(stated.path, text, "remove num-gpus: KubeRay fills it from the container's limits", f"{stated.get():g}", severity=level)
 
 
 @rule(
@@ -143,7 +143,7 @@ def upgrade(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
     if have is None and nodes.known and pool.gpus_per_node.known:
         have = nodes.get() * pool.gpus_per_node.get()
     if have is not None and have < 2 * units:
-        text = f"a change makes a second cluster before the first goes: 2 x {units} GPUs, but the pool has {have}"
+        text = f"a change makes a second cluster before the first goes: 2 x {plural(units, 'GPU')}, but the pool has {have}"
         yield Hit(
             ray.upgrade.path or "spec.upgradeStrategy", text, "set upgradeStrategy.type None (with a gap), or keep the GPUs free", str(have)
         )

@@ -10,6 +10,7 @@ from interlock.infra.rules.reading.units import counted, engine_containers, pod_
 from interlock.infra.rules.roll_probes import budget, killing_probe
 from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.rules.sto_volumes import claim_of, one_node, pinned
+from interlock.infra.values import plural
 
 _ROLLING = ("Deployment", "Server")
 
@@ -44,7 +45,7 @@ def _both_stated_zero(workload: Workload) -> bool:
 @rule(
     "ROLL-002",
     Severity.ERROR,
-    demand="A rolling update may add a pod or take one away.",
+    demand="A rolling update may add a pod or remove one.",
     reason="With both at 0 it can never progress; the API server refuses it.",
     source="Kubernetes documentation, 'Deployments' (max unavailable, max surge); opendatahub-io/kserve#1822",
     remedy="Set maxUnavailable to 1.",
@@ -53,7 +54,7 @@ def _both_stated_zero(workload: Workload) -> bool:
 )
 def neither_moves(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     if _both_stated_zero(workload):
-        text = "maxSurge 0 and maxUnavailable 0: a rolling update may neither add a pod nor take one away"
+        text = "maxSurge 0 and maxUnavailable 0: a rolling update may neither add a pod nor remove one"
         yield Hit(where(workload, Place.STRATEGY, workload.rollout.max_surge), text, "set maxUnavailable to 1 (without a spare GPU)", "0/0")
 
 
@@ -75,7 +76,8 @@ def surge_fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     if not units.known or units.get() == 0:
         return
     path = workload.rollout.path or where(workload, Place.STRATEGY, workload.rollout.strategy)
-    asked = f"a rolling update starts {moves[0]} pod with {units.get()} GPUs before it stops one (maxSurge {moves[0]}, maxUnavailable 0)"
+    starts = f"{plural(moves[0], 'pod')} with {plural(units.get(), 'GPU')}"
+    asked = f"a rolling update starts {starts} before it stops one (maxSurge {moves[0]}, maxUnavailable 0)"
     remedy = "set strategy Recreate, or maxSurge 0 and maxUnavailable 1"
     free = _free(workload, bundle)
     shared = shared_cards(workload, bundle)
@@ -141,7 +143,7 @@ def _covered(plan: Budget, bundle: Bundle) -> list[Workload]:
     "ROLL-004",
     Severity.ERROR,
     demand="A disruption budget lets at least one pod go.",
-    reason="Evictions are refused for ever: node upgrades and autoscalers hang until somebody deletes the budget.",
+    reason="Evictions are refused: node upgrades and autoscalers hang until somebody deletes the budget.",
     source="Kubernetes documentation, 'Specifying a Disruption Budget'; kubernetes/kubernetes#48307",
     remedy="Use maxUnavailable 1.",
     fault="pdb-blocks-drain",
@@ -160,7 +162,7 @@ def budget_allows_a_drain(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             remedy = "set maxUnavailable to 1 instead (or run a replica more than minAvailable)"
             path = plan.max_unavailable.path if plan.max_unavailable.known else plan.min_available.path
             value = str(plan.max_unavailable.value if plan.max_unavailable.known else plan.min_available.value)
-            yield Hit(path or "spec", f"{blocked}: a node drain or upgrade waits for ever", remedy, value, origin=plan.origin)
+            yield Hit(path or "spec", f"{blocked}: a node drain or upgrade never completes", remedy, value, origin=plan.origin)
 
 
 def _most_replicas(workload: Workload, bundle: Bundle) -> Fact[int]:
@@ -182,7 +184,7 @@ def _blocked(plan: Budget, total: int | None) -> str:
         return "minAvailable 100% lets no pod go"
     least = kept.map(lambda text: portion(text, total or 0, up=True))
     if total and least.known and not lost.known and least.get() >= total:
-        return f"minAvailable {kept.get()} of {total} pods lets {max(total - least.get(), 0)} go"
+        return f"minAvailable {kept.get()} of {plural(total, 'pod')} lets {max(total - least.get(), 0)} go"
     return ""
 
 
@@ -199,7 +201,7 @@ def budget_exists(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
     if not bundle.closed or not workload.replicas.known or workload.replicas.get() < 2:
         return
     if not any(workload in _covered(plan, bundle) for plan in bundle.budgets):
-        text = f"{workload.replicas.get()} replicas and no PodDisruptionBudget: a drain may take all of them at once"
+        text = f"{plural(workload.replicas.get(), 'replica')} and no PodDisruptionBudget: a drain may take all of them at once"
         yield Hit(where(workload, Place.REPLICAS, workload.replicas), text, "add a PodDisruptionBudget with maxUnavailable 1")
 
 

@@ -6,8 +6,9 @@ from interlock.infra.facts import Autoscaler, Bundle, Fact, Place, Quota, Worklo
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import same_namespace
 from interlock.infra.rules.reading.series import engine_series
-from interlock.infra.rules.reading.units import counted, engine_containers, number, pod_count, pod_units, where
+from interlock.infra.rules.reading.units import counted, engine_containers, number, pod_count, pod_units, pool_text, where
 from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.values import plural
 
 _KEDA = ("https://keda.sh/docs/latest/scalers/prometheus/",)
 _HPA = ("https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/",)
@@ -29,7 +30,7 @@ def target_of(scaler: Autoscaler, bundle: Bundle) -> Workload | None:
     "SCALE-001",
     Severity.WARNING,
     demand="An engine on GPUs is scaled on its queue.",
-    reason="CPU use of an engine hardly follows load (one busy loop per worker), so it scales never, or always.",
+    reason="CPU use of an engine hardly follows load (one busy loop per worker), so the workload never scales, or always does.",
     source="vLLM documentation, 'Metrics'; production experience in vllm-project/production-stack (KEDA tutorials)",
     remedy="Scale on vllm:num_requests_waiting.",
     fault="hpa-cpu",
@@ -69,7 +70,7 @@ def both_kinds(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         if len(names) > 1 and {"HorizontalPodAutoscaler", "ScaledObject"} <= kinds and len({s.origin.file for s in scalers}) == 1:
             first = next(scaler for scaler in scalers if scaler.origin.kind == "HorizontalPodAutoscaler")
             text = f"{target} is scaled by an HPA and by a ScaledObject (which makes an HPA of its own): they undo each other"
-            yield Hit(first.target.path or "spec.scaleTargetRef", text, "keep one of the two", target, origin=first.origin)
+            yield Hit(first.target.path or "spec.scaleTargetRef", text, "delete one of the two", target, origin=first.origin)
 
 
 @rule(
@@ -114,9 +115,9 @@ def ceiling(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             continue
         fit = nodes.get() * (pool.gpus_per_node.get() // each[0].get())
         if scaler.max_replicas.get() > fit:
-            sums = f"{nodes.get()} nodes x floor({pool.gpus_per_node.get()} / {each[0].get()}) = {fit}"
-            text = f"up to {scaler.max_replicas.get()} replicas, but {sums} fit"
-            yield Hit(scaler.max_replicas.path, text, f"set the maximum to {fit}, or enlarge pool {pool.name}", origin=scaler.origin)
+            sums = f"{plural(nodes.get(), 'node')} x floor({pool.gpus_per_node.get()} / {each[0].get()}) = {fit}"
+            text = f"up to {plural(scaler.max_replicas.get(), 'replica')}, but {sums} fit"
+            yield Hit(scaler.max_replicas.path, text, f"set the maximum to {fit}, or enlarge {pool_text(pool)}", origin=scaler.origin)
 
 
 @rule(
@@ -155,7 +156,7 @@ def wakes_from_zero(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         queries = [name for source, name, _ in scaler.metrics if source.lower() == "prometheus"]
         only = queries and len(queries) == len(scaler.metrics) and all(query.known and _own_series_only(query.get()) for query in queries)
         if only and target_of(scaler, bundle):
-            text = "at zero replicas nothing exports these metrics, so nothing ever wakes the service"
+            text = "at zero replicas nothing exports these metrics, so nothing wakes the service"
             remedy = "set minReplicaCount to 1, or add a trigger that exists at zero (gateway queue, HTTP add-on, cron)"
             yield Hit(scaler.min_replicas.path or "spec.minReplicaCount", text, remedy, "0", origin=scaler.origin)
 
@@ -170,7 +171,7 @@ def _own_series_only(query: str) -> bool:
 @rule(
     "SCALE-007",
     Severity.WARNING,
-    demand="An empty query result is no silent zero.",
+    demand="An empty query result does not count as zero load.",
     reason="KEDA takes an empty result as no load and reports no error.",
     source="keda.sh documentation, 'Prometheus' scaler (ignoreNullValues); llm-d/llm-d#1981",
     remedy="Set ignoreNullValues to false, or alert on absent().",
@@ -241,7 +242,7 @@ def adapter(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for scaler in bundle.autoscalers:
         for source, name, path in scaler.metrics:
             if scaler.origin.kind == "HorizontalPodAutoscaler" and source.lower() in ("pods", "object") and target_of(scaler, bundle):
-                text = f"{name.value or 'a pod metric'} reaches an HPA through prometheus-adapter, which is being given up"
+                text = "the HPA reads this metric through prometheus-adapter, which is being deprecated"
                 yield Hit(
                     path or name.path,
                     text,

@@ -30,7 +30,7 @@ def limit(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for pool in _gpu_pools(bundle):
         if not any("gpu" in name.lower() for name in pool.limits):
             what = f"limits name only {', '.join(pool.limits)}" if pool.limits else "it has no limits"
-            text = f"NodePool {pool.name} makes GPU nodes and {what}: a scaling error buys GPUs without end"
+            text = f"NodePool {pool.name} makes GPU nodes and {what}: nothing caps the GPUs it may provision"
             yield Hit("spec.limits", text, "add limits with nvidia.com/gpu", origin=pool.origin)
 
 
@@ -48,7 +48,7 @@ def limit(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
 def taint(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for pool in _gpu_pools(bundle):
         if not pool.taints:
-            text = f"NodePool {pool.name} makes GPU nodes without a taint: any pod may hold them (and keep them from going)"
+            text = f"NodePool {pool.name} makes GPU nodes without a taint: pods without GPU needs can land there and block scale-down"
             yield Hit("spec.template.spec.taints", text, "add the taint nvidia.com/gpu with effect NoSchedule", origin=pool.origin)
 
 
@@ -70,4 +70,4 @@ def families(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             found = [family for family in pool.families if pattern.match(family)]
             if found:
                 text = f"NodePool {pool.name} allows {', '.join(found)}, which {what}"
-                yield Hit("spec.template.spec.requirements", text, "leave these families out", ",".join(found), origin=pool.origin)
+                yield Hit("spec.template.spec.requirements", text, "remove these families", ",".join(found), origin=pool.origin)

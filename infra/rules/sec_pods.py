@@ -15,7 +15,7 @@ from interlock.infra.rules.rule import Hit, Settings, rule
     demand="The engine's container is not privileged.",
     reason="A privileged container sees every card of the node; it uses GPUs of others, and can take over the node.",
     source="Kubernetes documentation, 'Pod Security Standards'; NVIDIA/k8s-device-plugin README",
-    remedy="Take privileged away; the device plugin hands the card in.",
+    remedy="Remove privileged; the device plugin provides the card.",
     fault="privileged",
     links=("https://kubernetes.io/docs/concepts/security/pod-security-standards/",),
 )
@@ -24,7 +24,7 @@ def privileged(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
         fact = container.security.get("privileged", Fact())
         if switched_on(fact):
             text = "the engine's container is privileged: it sees all cards and devices of the node, whatever the scheduler gave it"
-            yield Hit(fact.path, text, "take privileged away; for RDMA add the capability IPC_LOCK", "true")
+            yield Hit(fact.path, text, "remove privileged; for RDMA add the capability IPC_LOCK", "true")
 
 
 def _writable(pod: Pod, container: Container) -> list[Mount]:
@@ -103,7 +103,7 @@ def remote_code(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
     demand="Development endpoints are off.",
     reason="They put the engine to sleep, clear caches and call any worker method, without a key.",
     source="vllm/envs.py VLLM_SERVER_DEV_MODE; vLLM documentation, 'Security'",
-    remedy="Take VLLM_SERVER_DEV_MODE away.",
+    remedy="Remove VLLM_SERVER_DEV_MODE.",
     links=("https://docs.vllm.ai/en/latest/usage/security/",),
 )
 def development_mode(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
@@ -113,4 +113,4 @@ def development_mode(workload: Workload, bundle: Bundle, settings: Settings) -> 
             text = (
                 "VLLM_SERVER_DEV_MODE opens /sleep, /collective_rpc, /reset_prefix_cache and /server_info to every caller, without the key"
             )
-            yield Hit(fact.path, text, "take it away in production", fact.get())
+            yield Hit(fact.path, text, "remove it in production", fact.get())

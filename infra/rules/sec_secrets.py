@@ -114,7 +114,7 @@ def literal_environment(workload: Workload, bundle: Bundle, settings: Settings) 
     "SEC-003",
     Severity.ERROR,
     demand="No real token stands in a Secret or ConfigMap of the files.",
-    reason="base64 is no encryption: a Secret in a repository is a token in a repository.",
+    reason="base64 is not encryption: a Secret in a repository is a token in a repository.",
     source="Kubernetes documentation, 'Secrets' (information security for Secrets)",
     remedy="Make the Secret outside the repository and revoke the token.",
     fault="secret-literal-value",

@@ -8,7 +8,7 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.net_services import same_namespace
 from interlock.infra.rules.reading.checkpoint import weights
-from interlock.infra.rules.reading.units import engine_containers, pod_count, pool_of, switched_on, where
+from interlock.infra.rules.reading.units import engine_containers, pod_count, pool_of, pool_text, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.values import bytes_of, gib
 
@@ -64,7 +64,7 @@ def shared_claim(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
             certain = total > 1
             mode = claim.access_modes.get()[0]
             what = f"{total} pods" if certain else f"up to {scaled} pods (autoscaled)"
-            text = f"claim {volume.claim} is {mode}, but {what} mount it: those on other nodes wait for the volume for ever"
+            text = f"claim {volume.claim} is {mode}, but {what} mount it: those on other nodes never start"
             level = Severity.ERROR if certain else Severity.WARNING
             remedy = "use ReadWriteMany (or ReadOnlyMany), or a StatefulSet with a claim of its own per replica"
             yield Hit(volume.path or claim.access_modes.path, text, remedy, mode, severity=level)
@@ -157,7 +157,7 @@ def _rooms(workload: Workload, pod: Pod, container: Container, bundle: Bundle) -
     if ephemeral.known:
         yield ephemeral.get(), "the ephemeral-storage limit", ephemeral.path
     elif pool and pool.disk.known:
-        yield pool.disk.get(), f"the disk of a node of pool {pool.name}, where no volume holds the cache,", pool.disk.path or pod.path
+        yield pool.disk.get(), f"the disk of a node of {pool_text(pool)}, where no volume holds the cache,", pool.disk.path or pod.path
 
 
 def _cache_mounts(container: Container) -> set[str]:

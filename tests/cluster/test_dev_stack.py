@@ -107,7 +107,7 @@ def test_a_contradiction_is_refused_at_preview_before_the_first_resource(dev: De
     dev.config["servers"][0] |= {"gpus": 2, "engine": {"tensor_parallel_size": 4}}
     dev.write()
     arithmetic = "GPU-001 error: servers[0].gpus = 2: TP 4 x PP 1 = 4 GPUs, but the replica asks for 2"
-    refused(dev.project.preview(), arithmetic, "way out: ask for 4 GPUs per replica", "GPU-002 error", "nothing was changed")
+    refused(dev.project.preview(), arithmetic, "fix: ask for 4 GPUs per replica", "GPU-002 error", "nothing was changed")
     refused(dev.project.up(), arithmetic)
     assert [each["type"] for each in dev.project.resources()] in ([], ["pulumi:pulumi:Stack"])
     assert dev.config["namespace"] not in [each["metadata"]["name"] for each in cluster.get("namespaces")["items"]]

@@ -108,4 +108,4 @@ def test_a_refused_plan_stops_before_the_first_resource_and_lists_every_contradi
     assert "nothing was changed" in text
     assert "GPU-001 error: servers[0].gpus = 2: TP 4 x PP 1 = 4 GPUs, but the replica asks for 2" in text
     assert "GPU-002 error: servers[1].engine.tensor_parallel_size = 8" in text
-    assert text.count("way out:") >= 2
+    assert text.count("fix:") >= 2

@@ -126,7 +126,7 @@ def test_a_contradiction_is_refused_on_the_resource_itself(make_pack: MakePack, 
     assert [(each.policy, each.level, each.urn) for each in found] == [("contradictions", "mandatory", URN)]
     assert f"{code} error: " in found[0].message
     assert word in found[0].message
-    assert "  way out: " in found[0].message
+    assert "  fix: " in found[0].message
 
 
 def test_what_the_resource_was_refused_for_is_not_said_again_for_the_stack(make_pack: MakePack) -> None:

@@ -1,4 +1,4 @@
-"""The plan and the pack say the same of the same contradiction: code, severity, arithmetic and way out."""
+"""The plan and the pack say the same of the same contradiction: code, severity, arithmetic and fix."""
 
 from collections.abc import Callable
 from typing import Any
@@ -48,4 +48,4 @@ def test_the_pack_refuses_what_the_plan_refuses_in_the_same_words(code: str, ser
     for finding in expected:
         assert finding.severity is Severity.ERROR
         (said,) = [each.message for each in found if f"{code} error: " in each.message and finding.summary in each.message]
-        assert f"  way out: {finding.remedy}" in said
+        assert f"  fix: {finding.remedy}" in said

@@ -134,7 +134,7 @@ def test_text_names_file_line_object_arithmetic_and_way_out(run: Run) -> None:
     out = run(write("a.yaml", BAD)).stdout
     assert "a.yaml  Deployment/chat" in out
     assert "16:15  GPU-001 error" in out
-    assert "way out: ask for 4 GPUs" in out
+    assert "fix: ask for 4 GPUs" in out
     assert out.rstrip().splitlines()[-1].startswith("1 error, ")
 
 
@@ -151,7 +151,7 @@ def test_github_annotations_escape_what_would_break_them(run: Run) -> None:
     out = run(write("a,b%c.yaml", BAD), "--format", "github").stdout
     line = next(line for line in out.splitlines() if "GPU-001" in line)
     assert line.startswith("::error file=a%2Cb%25c.yaml,line=16,col=15,title=GPU-001::")
-    assert "%0Away out" in line
+    assert "%0Afix: " in line
 
 
 def test_markdown_cannot_be_broken_by_what_a_manifest_holds(run: Run) -> None:

@@ -24,7 +24,7 @@ def waiver(**changes: object) -> Waiver:
 def test_a_finding_says_code_field_value_arithmetic_and_way_out() -> None:
     assert FINDING.text().splitlines() == [
         "GPU-001 error: servers[1].gpus = 2: TP 4 x PP 1 = 4 GPUs, but the replica asks for 2",
-        "  way out: ask for 4",
+        "  fix: ask for 4",
     ]
 
 

@@ -56,7 +56,7 @@ def _search_up(folder: Path, name: str) -> Path | None:
 
 
 def interpreter(info: Any) -> str:
-    """The Python of a program. Raises FileNotFoundError with the way out when its virtualenv is not there."""
+    """The Python of a program. Raises FileNotFoundError with the fix when its virtualenv is not there."""
     chosen = virtualenv(Path(info.root_directory or "."), {key: str(value) for key, value in dict(info.options).items()})
     if chosen is None:
         return sys.executable

@@ -52,7 +52,7 @@ def read_values(values: Node, root: Node, document: Document, context: Context) 
 
 
 def _foreign(values: Node) -> str:
-    """What a file without a kind is when it is no chart's values; empty when it may be."""
+    """What a file without a kind is when it is not a chart's values; empty when it may be."""
     services = [service for _, service in values["services"].fields()]
     if services and all(service["image"].string() or service["build"] for service in services):
         return "a compose file"

@@ -28,7 +28,7 @@ class Units:
 
 @lru_cache(maxsize=4096)
 def accelerator(resource: str) -> tuple[str, str] | None:
-    """Vendor and unit of an extended resource; None when it is no accelerator."""
+    """Vendor and unit of an extended resource; None when it is not an accelerator."""
     return next(
         ((row["vendor"], row["unit"]) for row in table("gpu_units.json")["resources"] if fnmatchcase(resource, row["pattern"])), None
     )
@@ -38,7 +38,7 @@ def number(text: str) -> float:
     """A quantity as a float. Raises ValueError, also for what no scheduler counts."""
     value = float(quantity(text))
     if abs(value) > 2**63:
-        raise ValueError(f"{text[:40]!r} is no amount of anything")
+        raise ValueError(f"{text[:40]!r} is too large for a quantity")
     return value
 
 
@@ -87,7 +87,7 @@ def pod_units(workload: Workload, pod: Pod) -> Fact[int]:
         if not units.count.known:
             return unknown(units.count.path, units.count.why)
         total += units.count.get()
-    return known(int(total), path) if total == int(total) else unknown(path, f"{total:g} is no whole number of GPUs")
+    return known(int(total), path) if total == int(total) else unknown(path, f"{total:g} is not a whole number of GPUs")
 
 
 def pod_count(pod: Pod) -> Fact[int]:
@@ -116,7 +116,7 @@ def replica_units(workload: Workload) -> Fact[int]:
 
 def _whole(count: float) -> int:
     if count != int(count):
-        raise ValueError(f"{count:g} is no whole number")
+        raise ValueError(f"{count:g} is not an integer")
     return int(count)
 
 
@@ -130,6 +130,11 @@ def size_of(workload: Workload, fact: Fact[int]) -> Fact[int]:
 def pool_of(workload: Workload, bundle: Bundle) -> Pool | None:
     """The workload's pool."""
     return bundle.pool(workload)
+
+
+def pool_text(pool: Pool) -> str:
+    """The pool as a sentence names it: ``pool a100``, or ``the pool`` where nobody named it."""
+    return "the pool" if pool.name in ("", "pool") else f"pool {pool.name}"
 
 
 def shared_cards(workload: Workload, bundle: Bundle) -> str:

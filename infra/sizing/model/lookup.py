@@ -18,12 +18,12 @@ def _named(name: str, stated: str | None) -> ModelFacts | None:
     found = find(name)
     if found is None:
         return None
-    base = facts_module.from_config(found.config, name, source=found.source)
+    base = facts_module.from_config(found.config, name, source=found.told)
     words = stated if stated and (not found.quantization or stated.lower() not in _VAGUE) else found.quantization
     told = in_words(words) if words else None
     if told and (base.quantization is None or found.quantization or told.bits != base.quantization.bits):
         base = base.with_quantization(told)
-    return ModelFacts(name, base.config, base.quantization, found.checkpoint_bytes, source=found.source)
+    return ModelFacts(name, base.config, base.quantization, found.checkpoint_bytes, source=found.told)
 
 
 def model_facts(model: str | Mapping[str, Any], quantization: str | None = None) -> ModelFacts | None:

@@ -88,7 +88,7 @@ def test_a_contradiction_stops_the_preview_of_a_foreign_program(
     outcome = judged(foreign, repository, values)
     assert outcome.code != 0
     assert f"{code} error: " in outcome.text
-    assert "way out: " in outcome.text
+    assert "fix: " in outcome.text
     assert "[mandatory]" in outcome.text
 
 
