@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
 from interlock.infra.catalog.vllm_flags import env_status, flag_facts, flag_status
 from interlock.infra.catalog.vllm_tables import Standing, Status, vllm_names
 from interlock.infra.facts import Bundle, Flag, Workload
-from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.reading.units import engine_containers
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 
 _SOURCE = "vllm/engine/arg_utils.py and vllm/entrypoints/openai/cli_args.py of the wheels 0.5.5 to 0.33.0"
 _CLI = ("https://docs.vllm.ai/en/latest/cli/serve/",)
@@ -29,12 +29,42 @@ def _like(name: str, names: Iterable[str]) -> str:
     return close[0] if close else ""
 
 
+def _typo(name: str, names: Iterable[str]) -> str:
+    """The only name that differs by a letter or two: a guess is given for slips of the finger, not for other meanings."""
+    close = [like for like in get_close_matches(name, list(names), 3, 0.8) if _letters(name, like) <= 2]
+    return close[0] if len(close) == 1 else ""
+
+
+def _letters(one: str, other: str) -> int:
+    edits = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    return sum(max(b - a, d - c) for kind, a, b, c, d in edits if kind != "equal")
+
+
+_SAME_VALUE = re.compile(r"|.*'s name(;.*)?|the short form is .*")
+_VALUE = re.compile(r"value (\S+)")
+
+
+def _change(flag: Flag, to: str | None, note: str) -> tuple[str, tuple[Fix, ...]]:
+    """The remedy for a flag that goes: its replacement, with the value where that is plain, or none at all."""
+    because = f" ({note})" if note else ""
+    away = drop(flag.path, flag=flag.name)
+    if not to:
+        return f"remove --{flag.name}{because}", away
+    fixed = _VALUE.fullmatch(note)
+    if fixed:
+        return f"write {to} {fixed[1]}", away + put(flag.path, fixed[1], flag=to.lstrip("-"))
+    if flag.value.known and _SAME_VALUE.fullmatch(note):
+        return f"write {to}{because}", away + put(flag.path, flag.value.get(), flag=to.lstrip("-"))
+    return f"use {to}{because}", ()
+
+
 def _why(status: Status, version: str | None) -> str:
-    at = f"vLLM {version}" if version else "today's vLLM" if status.since else "no vLLM version that was read"
-    span = f" (it was there from {status.since} to {status.until})" if status.since and status.until else ""
+    at = f"vLLM {version}" if version else "the newest vLLM" if status.since else "any vLLM version"
     if status.standing is Standing.NOT_YET:
-        return f"vLLM {version} does not have it yet (it comes with {status.since})"
-    return f"{at} {'has it no more' if status.since else 'has no such flag' if version else 'has it'}{span}"
+        return f"comes with vLLM {status.since}, and this is {version}"
+    if status.since and status.until:
+        return f"was removed after {status.until}, and this is {at}" if version else f"was removed after {status.until}"
+    return f"is not a flag of {at}"
 
 
 @rule(
@@ -57,11 +87,11 @@ def unknown_flags(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
             continue
         never = newest.standing is Standing.UNKNOWN or (newest.standing is Standing.RENAMED and not newest.since)
         certain = official(workload) and workload.engine.parsed and (version is not None or never)
-        instead = newest.to or (_like(option, vllm_names("flags").spans) if never else "")
-        remedy = f"write {instead}" if instead else f"take {option} away"
-        note = f" ({newest.note})" if newest.note else ""
-        text = f"{_why(newest, version)}{note}; the parser stops on it before anything is loaded"
-        yield Hit(flag.path, text, remedy, flag.raw or option, severity=Severity.ERROR if certain else Severity.WARNING)
+        guess = _typo(option, vllm_names("flags").spans) if never and not newest.note and newest.to is None else ""
+        remedy, fixes = _change(flag, newest.to or guess, newest.note)
+        text = f"{option} {_why(newest, version)}; the parser exits with code 2 before the model is loaded"
+        level = Severity.ERROR if certain else Severity.WARNING
+        yield Hit(flag.path, text, remedy, flag.raw or option, severity=level, fixes=fixes)
 
 
 def _unique(workload: Workload) -> Iterable[Flag]:
@@ -91,9 +121,9 @@ def deprecated_flags(workload: Workload, bundle: Bundle, settings: Settings) -> 
         status = flag_status(f"--{flag.name}", version)
         if status.exists and status.deprecated:
             replacement = vllm_names("flags").replacements.get(f"--{flag.name}")
-            remedy = f"write {replacement.to}" if replacement and replacement.to else f"take --{flag.name} away, or read the release notes"
-            text = f"--{flag.name} is marked deprecated in vLLM {version or 'of today'} and will be refused later"
-            yield Hit(flag.path, text, remedy, flag.raw)
+            remedy, fixes = _change(flag, replacement.to if replacement else None, replacement.note if replacement else "")
+            text = f"--{flag.name} is deprecated in {f'vLLM {version}' if version else 'the newest vLLM'} and will be refused later"
+            yield Hit(flag.path, text, remedy, flag.raw, fixes=fixes)
 
 
 @rule(
@@ -116,15 +146,28 @@ def values(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
         value, choices = flag.value.get(), facts.get("choices")
         if facts.get("kind") == "value" and choices and flag.name in _CLOSED and value not in [str(choice) for choice in choices]:
             some = ", ".join(str(choice) for choice in choices[:12])
-            like = _like(value, [str(choice) for choice in choices])
+            meant = _ALIASES.get((flag.name, value.lower())) or _like(value.lower(), [str(choice) for choice in choices])
+            if meant not in [str(choice) for choice in choices]:
+                meant = ""
             text = f"--{flag.name} {value}: vLLM {version or ''} takes only {some}".replace("  ", " ")
-            yield Hit(flag.path, text, f"write {like or choices[0]}", value, severity=level)
+            remedy = f"write {meant}" if meant else f"choose one of these, or remove --{flag.name}"
+            fixes = put(flag.path, meant, flag=flag.name) if meant else ()
+            yield Hit(flag.path, text, remedy, value, severity=level, fixes=fixes)
         elif facts.get("kind") == "value" and facts.get("type") == "int" and not _INTEGER.match(value) and flag.name not in _HUMAN:
             yield Hit(flag.path, f"--{flag.name} {value!r} is not an integer", "write an integer", value, severity=level)
 
 
 _CLOSED = ("dtype", "kv-cache-dtype", "scheduling-policy", "device", "runner", "task", "data-parallel-backend", "uvicorn-log-level")
 """Flags whose values are listed in the code; parsers, back ends and load formats can be added by plug-ins."""
+_ALIASES = {
+    ("dtype", "fp16"): "float16",
+    ("dtype", "bf16"): "bfloat16",
+    ("dtype", "fp32"): "float32",
+    ("kv-cache-dtype", "fp8_e4m3fn"): "fp8_e4m3",
+    ("kv-cache-dtype", "bf16"): "bfloat16",
+    ("kv-cache-dtype", "fp16"): "float16",
+}
+"""What people write elsewhere for a value: names of PyTorch and of other engines."""
 _HUMAN = (
     "max-model-len",
     "max-num-batched-tokens",
@@ -245,4 +288,6 @@ def _variable(name: str, path: str, status: Status, version: str | None) -> Hit:
             f" (read from {status.since} to {status.until})" if status.since else ""
         )
     note = f": {status.note}" if status.note else ""
-    return Hit(path, text + note, f"use {like}" if like else "remove it", name)
+    entry = path.removesuffix(".value")
+    fixes = () if like else drop(entry) if path.endswith(".value") else ()
+    return Hit(path, text + note, f"use {like}" if like else "remove it", name, fixes=fixes)

@@ -7,7 +7,7 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import facts_of
 from interlock.infra.rules.reading.quantization import stored
 from interlock.infra.rules.reading.units import where
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, drop, rule
 
 _FAMILIES = {
     "awq": ("awq", "awq_marlin", "marlin", "moe_wna16", "auto-round", "inc", "ipex"),
@@ -40,7 +40,9 @@ def agree(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     path = where(workload, Place.ARGS, flag)
     if own in _FAMILIES and asked not in _FAMILIES[own] and _family(asked) is not None:
         text = f"the checkpoint is stored as {own}, but --quantization says {asked}"
-        yield Hit(path, text, "remove --quantization: vLLM reads the format from the checkpoint", asked)
+        yield Hit(
+            path, text, "remove --quantization: vLLM reads the format from the checkpoint", asked, fixes=drop(path, flag="quantization")
+        )
     elif own in (None, "none") and asked in ("awq", "gptq", "awq_marlin", "gptq_marlin") and _surely_plain(workload, own):
         text = f"--quantization {asked} reads stored {asked.split('_')[0]} weights, and this checkpoint is not quantized"
         yield Hit(path, text, f"name a checkpoint that is stored as {asked.split('_')[0]}, or remove the flag", asked)

@@ -37,6 +37,19 @@ class Subject(BaseModel):
     """Index of the document in the file, from 0."""
 
 
+class Fix(BaseModel):
+    """One change of a document that a machine can make."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str
+    """Where, inside the subject's document; for an engine argument one item of the command line, or the list that holds it."""
+    value: bool | int | float | str | None = None
+    """What to set there; None removes what stands there."""
+    flag: str = ""
+    """The engine argument that is set (``true`` for a bare switch) or removed, where ``path`` is in a command line."""
+
+
 class Waiver(BaseModel):
     """A finding accepted by a person, with the reason and the day it ends."""
 
@@ -71,6 +84,8 @@ class Finding(BaseModel):
     """What happens if it is ignored, and why."""
     remedy: str
     """The fix: a change that removes the finding."""
+    fixes: tuple[Fix, ...] = ()
+    """The remedy as changes to make together, where it is mechanical; empty where a person has to choose."""
     fault: str = ""
     """Kind of fault in plain words (docs/findings.md); empty where none fits."""
     subject: Subject = Subject()

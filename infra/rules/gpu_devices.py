@@ -7,7 +7,7 @@ from interlock.infra.catalog.images import image_reference
 from interlock.infra.facts import Bundle, Container, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import accelerators, counted, engine_containers, older, where
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, drop, rule
 
 _CUDA_IMAGES = (
     "vllm/vllm-openai",
@@ -167,16 +167,18 @@ def visible_devices(workload: Workload, bundle: Bundle, settings: Settings) -> I
             fact = container.env.get(name, Fact())
             if not fact.known or fact.get().strip() == "":
                 continue
-            value = fact.get().strip()
+            value, entry = fact.get().strip(), drop(fact.path.removesuffix(".value"))
             if name == "CUDA_VISIBLE_DEVICES" and _UUID.match(value):
                 breaks = older(workload, str(settings["uuid_since"]))
                 level = Severity.ERROR if breaks else Severity.WARNING
                 state = f"vLLM before {settings['uuid_since']} reads the variable as integers and crashes on a UUID"
                 text = state if breaks else f"{state}; inside the pod the plugin's card is index 0"
-                yield Hit(fact.path, text, "remove the variable: the device plugin injects the card or slice", value, severity=level)
+                yield Hit(
+                    fact.path, text, "remove the variable: the device plugin injects the card or slice", value, severity=level, fixes=entry
+                )
             elif units is not None and (name != "NVIDIA_VISIBLE_DEVICES" or value not in ("all", "void", "none")):
                 text = f"{name}={value} beside {units.resource}: inside the pod cards are numbered from 0, whatever the plugin gave"
-                yield Hit(fact.path, text, "remove the variable: the device plugin sets it", value)
+                yield Hit(fact.path, text, "remove the variable: the device plugin sets it", value, fixes=entry)
             elif units is not None and value == "all":
                 text = "NVIDIA_VISIBLE_DEVICES=all beside a GPU request: the container may see cards that the scheduler gave to others"
-                yield Hit(fact.path, text, "remove the variable: the device plugin sets it", value)
+                yield Hit(fact.path, text, "remove the variable: the device plugin sets it", value, fixes=entry)

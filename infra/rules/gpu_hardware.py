@@ -8,7 +8,7 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import capability, card, facts_of
 from interlock.infra.rules.reading.quantization import method_of
 from interlock.infra.rules.reading.units import counted, engine_containers, older, pod_count, pod_units, version_of, where
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, put, rule
 
 _PARALLEL = ("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",)
 
@@ -66,14 +66,14 @@ def dtype(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     path, asked = where(workload, Place.ARGS, flag), str(flag.value or "auto")
     if asked in ("bfloat16", "bf16"):
         text = f"bfloat16 needs compute capability 8.0, the card has {have:g}"
-        yield Hit(path, text, "set --dtype half", asked)
+        yield Hit(path, text, "set --dtype half", asked, fixes=put(path, "half", flag="dtype"))
     elif asked == "auto" and _checkpoint_dtype(workload) == "bfloat16":
         version, since = version_of(workload.engine.version), version_of(str(settings["fallback_since"]))
         before = older(workload, str(settings["fallback_since"]))
         level = Severity.ERROR if before else Severity.WARNING if version is None or since is None else Severity.INFO
         text = f"the checkpoint is bfloat16, which needs compute capability 8.0; the card has {have:g}"
         text += "" if before else f" (vLLM falls back to float16 by itself from {settings['fallback_since']})"
-        yield Hit(path, text, "set --dtype half", asked, severity=level)
+        yield Hit(path, text, "set --dtype half", asked, severity=level, fixes=put(path, "half", flag="dtype"))
 
 
 def _checkpoint_dtype(workload: Workload) -> str | None:
@@ -177,4 +177,10 @@ def runtime(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
             text = (
                 f"no runtimeClassName, and the nodes' default runtime is {default.get()}, which does not inject the NVIDIA driver libraries"
             )
-            yield Hit(where(workload, Place.RUNTIME_CLASS), text, "set runtimeClassName: nvidia", default.get())
+            yield Hit(
+                where(workload, Place.RUNTIME_CLASS),
+                text,
+                "set runtimeClassName: nvidia",
+                default.get(),
+                fixes=put(where(workload, Place.RUNTIME_CLASS), "nvidia"),
+            )

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from interlock.infra.facts import Bundle
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import pool_text
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.rules.scale_nodepools import AUTOSCALED
 
 
@@ -42,10 +42,23 @@ def sharing(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for config in bundle.sharing:
         if config.replicas.known and config.replicas.get() < 2:
             text = f"{config.strategy} replicas {config.replicas.get()}: the plugin wants at least 2"
-            yield Hit(config.replicas.path or config.path, text, "set replicas 2 to 4, or remove the entry", origin=config.origin)
+            yield Hit(
+                config.replicas.path or config.path,
+                text,
+                "set replicas to 2 (up to 4), or remove the entry",
+                origin=config.origin,
+                fixes=put(config.replicas.path, 2),
+            )
         for name in config.ignored:
             text = f"the field {name} is read and ignored by the device plugin"
-            yield Hit(f"{config.path}.{name}", text, "remove it (renameByDefault is the field that works)", name, origin=config.origin)
+            yield Hit(
+                f"{config.path}.{name}",
+                text,
+                "remove it (renameByDefault is the field that works)",
+                name,
+                origin=config.origin,
+                fixes=drop(f"{config.path}.{name}"),
+            )
         if config.replicas.known and config.replicas.get() > int(settings["most"]):
             text = f"{config.replicas.get()} shares of one card: each has {100 / config.replicas.get():.0f} % of its memory at best"
             level = Severity.WARNING

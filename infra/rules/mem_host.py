@@ -8,7 +8,7 @@ from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Volume, W
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.checkpoint import weights
 from interlock.infra.rules.reading.units import COUNTED_VENDORS, counted, engine_containers, pod_count, size_of, where
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, put, rule
 from interlock.infra.values import GIB, bytes_of, gib
 
 
@@ -54,12 +54,21 @@ def shared_memory(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
         path = where(workload, Place.VOLUMES)
         if volume is not None and volume.kind == "emptyDir" and volume.medium not in ("Memory", "HugePages"):
             text = "the emptyDir at /dev/shm lies on the node's disk (no medium: Memory)"
-            yield Hit(volume.path, text, "set medium: Memory", severity=Severity.WARNING)
+            yield Hit(
+                volume.path, text, "set medium: Memory", severity=Severity.WARNING, fixes=put(f"{volume.path}.emptyDir.medium", "Memory")
+            )
         if volume is not None and volume.size_limit.known and (ranks or 0) > 1 and volume.size_limit.get() < int(settings["least_bytes"]):
             text = f"/dev/shm of {gib(volume.size_limit.get())} for {ranks} ranks: the engine's queues and NCCL need more"
             tiny = volume.size_limit.get() <= 2**27
             level = Severity.ERROR if tiny else Severity.WARNING
-            yield Hit(volume.size_limit.path, text, "set sizeLimit to 2Gi or more", gib(volume.size_limit.get()), severity=level)
+            yield Hit(
+                volume.size_limit.path,
+                text,
+                "set sizeLimit to 2Gi or more",
+                gib(volume.size_limit.get()),
+                severity=level,
+                fixes=put(volume.size_limit.path, "2Gi"),
+            )
         if _mounted(container) or pod.host_ipc or ranks is None:
             continue
         if ranks > 1:
@@ -163,7 +172,13 @@ def unreadable_limit(workload: Workload, bundle: Bundle, settings: Settings) -> 
                 fact = stated.get("memory", Fact())
                 if fact.known and re.fullmatch(r"\d+(\.\d+)?m?", fact.get()) and _tiny(fact.get()):
                     text = f"memory {fact.get()} is {fact.get()} bytes: a unit is missing (Gi)"
-                    yield Hit(fact.path or f"{container.path}.resources.{kind}", text, f"write {fact.get().rstrip('m')}Gi", fact.get())
+                    yield Hit(
+                        fact.path or f"{container.path}.resources.{kind}",
+                        text,
+                        f"write {fact.get().rstrip('m')}Gi",
+                        fact.get(),
+                        fixes=put(fact.path, f"{fact.get().rstrip('m')}Gi"),
+                    )
 
 
 def _tiny(text: str) -> bool:

@@ -7,9 +7,9 @@ from typing import Any
 
 from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Bundle, Route, Service, Workload
-from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.net_services import same_namespace, serving_pods
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.values import seconds
 
 
@@ -86,7 +86,18 @@ def timeouts(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             wanted = needed if stated is not None else advised
             kind = "answers may take" if measures == "answer" else "an answer may stay silent (a long prompt, no streaming)"
             text = f"{what} is {given:g} s, below the {wanted:g} s that {kind}; longer ones end in 504 or a cut stream"
-            yield Hit(path, text, f"set it to {wanted:g} s or more", f"{given:g}", severity=level, origin=route.origin)
+            remedy, fixes = _longer(path, wanted)
+            yield Hit(path, text, remedy, f"{given:g}", severity=level, origin=route.origin, fixes=fixes)
+
+
+def _longer(path: str, wanted: float) -> tuple[str, tuple[Fix, ...]]:
+    """The remedy for a limit at ``path``, with the change where the field takes a plain number or duration."""
+    nginx = re.search(r'/(proxy-read-timeout)"\]$', path)
+    field = nginx or re.search(r"\.(timeouts\.(?:request|backendRequest))$", path)
+    if field is None:
+        return f"set it to {wanted:g} s or more", ()
+    value = f"{wanted:g}" if nginx else f"{wanted:g}s"
+    return f"set {field[1]} to {value} or more", put(path, value)
 
 
 _TIMEOUT_WORDS = re.compile(r"time-?out|timout|idle", re.IGNORECASE)
@@ -111,7 +122,10 @@ def dead_annotations(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 continue
             problem, remedy = _dead(route, owner, name, value)
             if problem:
-                yield Hit(f'metadata.annotations["{name}"]', problem, remedy, value, origin=route.origin)
+                path = f'metadata.annotations["{name}"]'
+                right = re.fullmatch(r"write (\S+/\S+)", remedy)
+                fixes = drop(path) + put(f'metadata.annotations["{right[1]}"]', value) if right else ()
+                yield Hit(path, problem, remedy, value, origin=route.origin, fixes=fixes)
 
 
 _READ_ON_SERVICES = ("appgw", "kong", "haproxy", "openshift", "traefik")
@@ -161,7 +175,14 @@ def buffering(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         stated = next(((k, v) for k, v in route.annotations.items() if k.endswith("/proxy-buffering")), None)
         if stated and stated[1].lower() in ("on", "true"):
             text = f"{stated[0]}: {stated[1]} holds tokens back until a buffer is full"
-            yield Hit(f'metadata.annotations["{stated[0]}"]', text, "switch it off", stated[1], origin=route.origin)
+            yield Hit(
+                f'metadata.annotations["{stated[0]}"]',
+                text,
+                'set it to "off"',
+                stated[1],
+                origin=route.origin,
+                fixes=put(f'metadata.annotations["{stated[0]}"]', "off"),
+            )
         elif f5 and stated is None:
             text = "this controller buffers answers unless it is told not to, so streamed tokens arrive in lumps or at the end"
             yield Hit("metadata.annotations", text, 'add nginx.org/proxy-buffering: "false"', origin=route.origin)
@@ -242,4 +263,4 @@ def dashboards(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for route in bundle.routes:
         if route.backend_port.known and route.backend_port.get() in ("8265", "dashboard"):
             text = "this route leads to the Ray dashboard and job API: whoever reaches it runs code in the cluster"
-            yield Hit(route.backend_port.path or "spec.rules", text, "take it out of the route", "8265", origin=route.origin)
+            yield Hit(route.backend_port.path or "spec.rules", text, "remove it from the route", "8265", origin=route.origin)

@@ -8,7 +8,7 @@ from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Role, Ser
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.reading.units import engine_containers, where
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, put, rule
 
 _DEFAULT_PORT = 8000
 
@@ -98,7 +98,8 @@ def _linked(workload: Workload, service: Service, names: list[str]) -> Iterable[
         if service.headless:
             text = f"Service {service.origin.name} is headless; with an address it would set {reached[0]}=tcp://... in this pod"
         remedy = "set enableServiceLinks: false in the pod, or rename the Service (not vllm)"
-        yield Hit(where(workload, Place.SERVICE_LINKS), text, remedy, service.origin.name, severity=level, origin=workload.origin)
+        fixes = put(where(workload, Place.SERVICE_LINKS), False)
+        yield Hit(fixes[0].path, text, remedy, service.origin.name, severity=level, origin=workload.origin, fixes=fixes)
 
 
 def _governed(workload: Workload, name: str) -> Iterable[Hit]:
@@ -162,7 +163,8 @@ def service_ports(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             text = f"the Service leads to port {seen}, but the engine listens on {port.get()}"
             remedy = f"set targetPort to {port.get()}, or start the engine with --port {targets[0]}"
             path = service.ports[0][1].path or service.ports[0][0].path or "spec.ports"
-            yield Hit(path, text, remedy, seen, origin=service.origin)
+            fixes = put(path, port.get()) if len(targets) == 1 else ()
+            yield Hit(path, text, remedy, seen, origin=service.origin, fixes=fixes)
             break
 
 
@@ -204,7 +206,11 @@ def probe_ports(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
             ):
                 text = f"the {probe.kind} probe asks port {number}, but the engine listens on {port.get()}"
                 yield Hit(
-                    probe.port.path or probe.path, text, f"ask port {port.get()}, or start the engine with --port {number}", str(number)
+                    probe.port.path or probe.path,
+                    text,
+                    f"set it to {port.get()}, or start the engine with --port {number}",
+                    str(number),
+                    fixes=put(probe.port.path, port.get()),
                 )
 
 
@@ -232,7 +238,7 @@ def probe_paths(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
             text = f"the {probe.kind} probe asks {path.get()}, which vLLM's server answers with 404"
             kills = probe.kind in ("startup", "liveness") and official(workload)
             level = Severity.ERROR if kills else Severity.WARNING
-            yield Hit(path.path or probe.path, text, "ask /health", path.get(), severity=level)
+            yield Hit(path.path or probe.path, text, "set it to /health", path.get(), severity=level, fixes=put(path.path, "/health"))
 
 
 @rule(

@@ -1,14 +1,15 @@
 """What watches the engine: metric names by version, and scrapes that reach its port."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from interlock.infra.catalog.vllm_tables import Standing
 from interlock.infra.facts import Bundle, Origin, Place, Scrape, Workload
-from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.net_services import engine_port, same_namespace, selects
 from interlock.infra.rules.reading.series import FOREIGN, engine_series, recorded, standing, versions
 from interlock.infra.rules.reading.units import switched_on, where
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.rules.scale_autoscalers import target_of
 
 
@@ -48,15 +49,21 @@ def names(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 continue
             if status.exists and "vllm_" in series and not series.startswith("ray_") and use == "scaler":
                 summary = f"{series} does not exist in Prometheus: vLLM's names carry a colon"
-                yield Hit(path, summary, f"write {colon}", series, severity=Severity.ERROR, origin=origin)
+                fixes = _renamed(text, series, colon, path)
+                yield Hit(path, summary, f"write {colon}", series, severity=Severity.ERROR, origin=origin, fixes=fixes)
             elif status.standing in (Standing.RENAMED, Standing.REMOVED, Standing.NOT_YET):
-                of = f"vLLM {version}" if version else "today's vLLM"
+                of = f"vLLM {version}" if version else "the newest vLLM"
                 span = f" (exported from {status.since} to {status.until})" if status.since and status.until else ""
-                remedy = f"write {status.to}" if status.to else "take it out, or pin the version that exports it"
-                yield Hit(path, f"{of} does not export {series}{span}", remedy, series, origin=origin)
+                remedy = f"write {status.to}" if status.to else "remove it, or pin the version that exports it"
+                fixes = _renamed(text, series, status.to, path) if status.to else ()
+                yield Hit(path, f"{of} does not export {series}{span}", remedy, series, origin=origin, fixes=fixes)
             elif status.standing is Standing.UNKNOWN and use != "adapter" and ":" in series:
                 remedy = f"write {status.to}" if status.to else "use a name of the /metrics page of your version"
                 yield Hit(path, f"no vLLM version that was read exports {series}", remedy, series, origin=origin)
+
+
+def _renamed(text: str, old: str, new: str, path: str) -> tuple[Fix, ...]:
+    return put(path, re.sub(rf"(?<![\w:]){re.escape(old)}(?![\w:])", new, text))
 
 
 @rule(
@@ -138,4 +145,5 @@ def statistics(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     scaled = any(target_of(s, bundle) is workload and any(engine_series(str(n.value)) for _, n, _ in s.metrics) for s in bundle.autoscalers)
     text = "--disable-log-stats also switches the engine's Prometheus metrics off" + (", and an autoscaler reads them" if scaled else "")
     level = Severity.ERROR if scaled else Severity.WARNING
-    yield Hit(where(workload, Place.ARGS, flag), text, "remove --disable-log-stats", severity=level)
+    path = where(workload, Place.ARGS, flag)
+    yield Hit(path, text, "remove --disable-log-stats", severity=level, fixes=drop(path, flag="disable-log-stats"))

@@ -8,7 +8,7 @@ from interlock.infra.facts import Bundle, Container, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.ray import head_of
 from interlock.infra.rules.reading.units import engine_containers, version_of, where
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, put, rule
 
 _LLM = ("https://docs.ray.io/en/latest/serve/llm/index.html",)
 _KUBERAY = ("https://docs.ray.io/en/latest/cluster/kubernetes/user-guides/rayservice-high-availability.html",)
@@ -97,7 +97,14 @@ def shutdown(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
             level = Severity.INFO if given.absent else Severity.WARNING
             text = f"graceful_shutdown_timeout_s {given.default(20.0).get():g}: answers that take longer are cut when a replica goes"
             remedy = f"set graceful_shutdown_timeout_s to {settings['answer_seconds']:g}"
-            yield Hit(given.path or deployment.path, text, remedy, f"{given.default(20.0).get():g}", severity=level)
+            yield Hit(
+                given.path or deployment.path,
+                text,
+                remedy,
+                f"{given.default(20.0).get():g}",
+                severity=level,
+                fixes=put(given.path, settings["answer_seconds"]) if given.known else (),
+            )
 
 
 @rule(

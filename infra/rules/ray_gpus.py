@@ -6,7 +6,7 @@ from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.ray import cluster_units, head_of, world_of
 from interlock.infra.rules.reading.units import number, older, pod_count, pod_units, size_of, version_of, where
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.values import plural
 
 _LLM = ("https://docs.ray.io/en/latest/serve/llm/index.html",)
@@ -55,7 +55,7 @@ def replica_gpus(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
             text = (
                 f"num_gpus {taken:g} on a ray.serve.llm deployment is added to the first bundle of the placement group (TP x PP = {world})"
             )
-            yield Hit(path, text, "remove num_gpus: the bundles carry the GPUs", f"{taken:g}")
+            yield Hit(path, text, "remove num_gpus: the bundles carry the GPUs", f"{taken:g}", fixes=drop(path))
         elif world is not None and world > 1 and total is not None:
             yield from _own_replica(workload, world, total, taken, path)
 
@@ -69,7 +69,7 @@ def _own_replica(workload: Workload, world: int, total: int, taken: float, path:
     if total < world + taken:
         asked = f"the Serve replica takes {plural(taken, 'GPU')} and the engine's placement group asks for {world} more"
         text = f"{asked}, but the cluster has {total}"
-        yield Hit(path, text, "set num_gpus 0 on the replica and let placement bundles carry the GPUs", f"{taken:g}")
+        yield Hit(path, text, "set num_gpus 0 on the replica and let placement bundles carry the GPUs", f"{taken:g}", fixes=put(path, 0))
 
 
 @rule(
@@ -91,7 +91,14 @@ def start_parameters(workload: Workload, bundle: Bundle, settings: Settings) -> 
             continue
         level = Severity.ERROR if stated.get() > units.get() else Severity.WARNING
         text = f"Ray is told of {plural(stated.get(), 'GPU')} in group {pod.role}, but its pods have {units.get()}"
-        yield Hit(stated.path, text, "remove num-gpus: KubeRay fills it from the container's limits", f"{stated.get():g}", severity=level)
+        yield Hit(
+            stated.path,
+            text,
+            "remove num-gpus: KubeRay fills it from the container's limits",
+            f"{stated.get():g}",
+            severity=level,
+            fixes=drop(stated.path),
+        )
 
 
 @rule(
@@ -165,4 +172,5 @@ def no_gpu_for_the_engine(workload: Workload, bundle: Bundle, settings: Settings
         in_process = not deployment.llm and not deployment.bundles and all(size.value == 1 for size in sizes)
         if in_process and gpus.known and gpus.get() == 0 and not older(workload, str(settings["since"])):
             text = "the replica has no GPU, but vLLM initialises CUDA in the process that makes the engine"
-            yield Hit(gpus.path or deployment.path, text, "give the replica num_gpus 1, or a placement group bundle with a GPU", "0")
+            remedy = "set num_gpus 1 on the replica, or give it a placement group bundle with a GPU"
+            yield Hit(gpus.path or deployment.path, text, remedy, "0", fixes=put(gpus.path, 1))

@@ -1,12 +1,13 @@
 """Shutdown: whether running requests end before the container is killed."""
 
+import math
 from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_routes import engines_behind
 from interlock.infra.rules.reading.units import engine_containers, where
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, put, rule
 from interlock.infra.values import seconds
 
 
@@ -44,7 +45,8 @@ def grace(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         if level is Severity.WARNING:
             text = f"{sums} leaves less than {margin:g} s of the grace period of {patience.get():g} s"
         remedy = f"set terminationGracePeriodSeconds to at least {need + margin:g}"
-        yield Hit(pod.grace_period.path or where(workload, Place.GRACE_PERIOD), text, remedy, f"{patience.get():g}", severity=level)
+        path = pod.grace_period.path or where(workload, Place.GRACE_PERIOD)
+        yield Hit(path, text, remedy, f"{patience.get():g}", severity=level, fixes=put(path, math.ceil(need + margin)))
 
 
 @rule(
@@ -66,7 +68,8 @@ def aborts(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
             text = "shutdown timeout 0 aborts every running request at SIGTERM, although the pod has time to drain"
             room = (pod.grace_period.value or 30) - (container.pre_stop.value or 0) - float(settings["margin_seconds"])
             remedy = f"set --shutdown-timeout to {max(room, 30):g} (grace period minus preStop minus {settings['margin_seconds']:g} s)"
-            yield Hit(where(workload, Place.ARGS, shutdown), text, remedy, "0")
+            path = where(workload, Place.ARGS, shutdown)
+            yield Hit(path, text, remedy, "0", fixes=put(path, max(math.floor(room), 30), flag="shutdown-timeout"))
 
 
 @rule(
@@ -104,4 +107,5 @@ def several_servers(workload: Workload, bundle: Bundle, settings: Settings) -> I
     shutdown, count = _shutdown(workload), workload.engine.flag("api-server-count").map(int)
     if shutdown.known and shutdown.get() > 0 and count.known and count.get() > 1:
         text = f"{count.get()} API server processes: at a stop, unfinished requests are lost after the whole timeout"
-        yield Hit(where(workload, Place.ARGS, count), text, "set --api-server-count 1", str(count.get()))
+        path = where(workload, Place.ARGS, count)
+        yield Hit(path, text, "set --api-server-count 1", str(count.get()), fixes=put(path, 1, flag="api-server-count"))

@@ -7,7 +7,7 @@ from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Probe, Ro
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.checkpoint import weights
 from interlock.infra.rules.reading.units import engine_containers, where
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, put, rule
 
 
 def least_load_seconds(workload: Workload, settings: Settings) -> tuple[float, str]:
@@ -182,4 +182,6 @@ def liveness_patience(workload: Workload, bundle: Bundle, settings: Settings) ->
         window = probe.failure_threshold.default(3).get() * probe.period.default(10).get()
         if window < float(settings["least_seconds"]):
             text = f"the engine is killed after {window:g} s without an answer; a long prefill or a compile can keep it busy for longer"
-            yield Hit(probe.path, text, "raise failureThreshold or periodSeconds to at least 60 s in all", f"{window:g}")
+            tries = math.ceil(float(settings["least_seconds"]) / max(probe.period.default(10).get(), 1))
+            remedy = f"set failureThreshold to {tries} or more (times periodSeconds, at least {settings['least_seconds']:g} s)"
+            yield Hit(probe.path, text, remedy, f"{window:g}", fixes=put(f"{probe.path}.failureThreshold", tries))

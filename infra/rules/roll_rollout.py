@@ -8,7 +8,7 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import same_namespace, selects
 from interlock.infra.rules.reading.units import counted, engine_containers, pod_count, pod_units, shared_cards, where
 from interlock.infra.rules.roll_probes import budget, killing_probe
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.rules.sto_volumes import claim_of, one_node, pinned
 from interlock.infra.values import plural
 
@@ -55,7 +55,13 @@ def _both_stated_zero(workload: Workload) -> bool:
 def neither_moves(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     if _both_stated_zero(workload):
         text = "maxSurge 0 and maxUnavailable 0: a rolling update may neither add a pod nor remove one"
-        yield Hit(where(workload, Place.STRATEGY, workload.rollout.max_surge), text, "set maxUnavailable to 1 (without a spare GPU)", "0/0")
+        yield Hit(
+            where(workload, Place.STRATEGY, workload.rollout.max_surge),
+            text,
+            "set maxUnavailable to 1 (without a spare GPU)",
+            "0/0",
+            fixes=put(workload.rollout.max_unavailable.path, 1),
+        )
 
 
 @rule(
@@ -162,7 +168,10 @@ def budget_allows_a_drain(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             remedy = "set maxUnavailable to 1 instead (or run a replica more than minAvailable)"
             path = plan.max_unavailable.path if plan.max_unavailable.known else plan.min_available.path
             value = str(plan.max_unavailable.value if plan.max_unavailable.known else plan.min_available.value)
-            yield Hit(path or "spec", f"{blocked}: a node drain or upgrade never completes", remedy, value, origin=plan.origin)
+            text = f"{blocked}: a node drain or upgrade never completes"
+            fixes = put("spec.maxUnavailable", 1)
+            fixes += drop(plan.min_available.path) if plan.min_available.known else ()
+            yield Hit(path or "spec", text, remedy, value, origin=plan.origin, fixes=fixes)
 
 
 def _most_replicas(workload: Workload, bundle: Bundle) -> Fact[int]:
@@ -226,7 +235,7 @@ def deadline(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
             text = f"the startup probe allows {allowed.get():g} s, but after {patience.get():g} s the Deployment counts as failed"
             path = workload.rollout.progress_deadline.path or where(workload, Place.PROGRESS_DEADLINE)
             remedy = f"set progressDeadlineSeconds to at least {allowed.get() + 60:g}"
-            yield Hit(path, text, remedy, f"{patience.get():g}")
+            yield Hit(path, text, remedy, f"{patience.get():g}", fixes=put(path, math.ceil(allowed.get() + 60)))
 
 
 @rule(

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Literal, NotRequired, TypedDict, Unpack, overload
 
 from interlock.infra.facts import Bundle, Origin, Workload
-from interlock.infra.rules.findings import Finding, Severity, Subject
+from interlock.infra.rules.findings import Finding, Fix, Severity, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,18 @@ class Hit:
     """For whole-set rules: the object it is about."""
     fault: str = ""
     """Overrides the rule's own fault kind."""
+    fixes: tuple[Fix, ...] = ()
+    """The remedy as changes, where it is mechanical: ``put`` and ``drop`` make them."""
+
+
+def put(path: str, value: bool | int | float | str, *, flag: str = "") -> tuple[Fix, ...]:
+    """The change that sets ``value`` at ``path``, or the engine argument ``flag`` of the command line there."""
+    return (Fix(path=path, value=value, flag=flag),)
+
+
+def drop(path: str, *, flag: str = "") -> tuple[Fix, ...]:
+    """The change that removes what stands at ``path``, or the engine argument ``flag`` of the command line there."""
+    return (Fix(path=path, flag=flag),)
 
 
 Settings = Mapping[str, float | int | str | bool]
@@ -104,6 +116,7 @@ class Rule:
             summary=hit.summary,
             detail=hit.detail or self.reason,
             remedy=hit.remedy or self.remedy,
+            fixes=hit.fixes,
             fault=hit.fault or self.fault,
             subject=subject,
         )

@@ -7,7 +7,7 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import same_namespace
 from interlock.infra.rules.reading.series import engine_series
 from interlock.infra.rules.reading.units import counted, engine_containers, number, pod_count, pod_units, pool_text, where
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.values import plural
 
 _KEDA = ("https://keda.sh/docs/latest/scalers/prometheus/",)
@@ -89,7 +89,8 @@ def replicas_stated(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         if workload and workload.replicas.known and not workload.autoscaled:
             count = workload.replicas.get()
             text = f"replicas {count} beside an autoscaler: every apply sets the count back and drops running replicas"
-            yield Hit(where(workload, Place.REPLICAS, workload.replicas), text, "leave replicas out", str(count), origin=workload.origin)
+            path = where(workload, Place.REPLICAS, workload.replicas)
+            yield Hit(path, text, "remove replicas", str(count), origin=workload.origin, fixes=drop(path))
 
 
 @rule(
@@ -135,7 +136,14 @@ def floor_and_ceiling(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         low, high = scaler.min_replicas, scaler.max_replicas
         if low.known and high.known and low.get() > high.get() and target_of(scaler, bundle):
             text = f"minimum {low.get()} is above maximum {high.get()}"
-            yield Hit(low.path, text, f"set the maximum to at least {low.get()}", str(low.get()), origin=scaler.origin)
+            yield Hit(
+                low.path,
+                text,
+                f"set the maximum to at least {low.get()}",
+                str(low.get()),
+                origin=scaler.origin,
+                fixes=put(high.path, low.get()),
+            )
 
 
 @rule(
@@ -158,7 +166,8 @@ def wakes_from_zero(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         if only and target_of(scaler, bundle):
             text = "at zero replicas nothing exports these metrics, so nothing wakes the service"
             remedy = "set minReplicaCount to 1, or add a trigger that exists at zero (gateway queue, HTTP add-on, cron)"
-            yield Hit(scaler.min_replicas.path or "spec.minReplicaCount", text, remedy, "0", origin=scaler.origin)
+            path = scaler.min_replicas.path or "spec.minReplicaCount"
+            yield Hit(path, text, remedy, "0", origin=scaler.origin, fixes=put(path, 1))
 
 
 _AT_ZERO = ("vector(", "absent(", "envoy", "istio", "nginx", "gateway", "kube_", "http_requests", "inference_")
@@ -186,7 +195,8 @@ def empty_results(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             level = Severity.WARNING if stated.known else Severity.INFO
             text = "an empty query result counts as no load (ignoreNullValues is true by default): a renamed metric scales down"
             remedy = 'set ignoreNullValues: "false" on the trigger, or alert on an absent metric'
-            yield Hit(stated.path or "spec.triggers", text, remedy, "true", severity=level, origin=scaler.origin)
+            fixes = put(stated.path, "false") if stated.known else ()
+            yield Hit(stated.path or "spec.triggers", text, remedy, "true", severity=level, origin=scaler.origin, fixes=fixes)
 
 
 @rule(
@@ -207,7 +217,14 @@ def quota(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             allowed = fact.map(number)
             if allowed.known and asked > allowed.get() and resource not in ("cpu", "memory"):
                 text = f"the namespace may use {allowed.get():g} {resource}, but its engines ask for {asked:g} ({', '.join(users)})"
-                yield Hit(fact.path, text, f"raise the quota to {asked:g}, or ask for fewer replicas", fact.get(), origin=limit.origin)
+                yield Hit(
+                    fact.path,
+                    text,
+                    f"raise the quota to {asked:g}, or ask for fewer replicas",
+                    fact.get(),
+                    origin=limit.origin,
+                    fixes=put(fact.path, f"{asked:g}"),
+                )
 
 
 def _asked(limit: Quota, bundle: Bundle, resource: str) -> tuple[float, list[str]]:

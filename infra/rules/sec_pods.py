@@ -6,7 +6,7 @@ from interlock.infra.catalog.images import image_reference
 from interlock.infra.facts import Bundle, Container, Fact, Mount, Place, Pod, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import engine_containers, switched_on, where
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, drop, rule
 
 
 @rule(
@@ -24,7 +24,7 @@ def privileged(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
         fact = container.security.get("privileged", Fact())
         if switched_on(fact):
             text = "the engine's container is privileged: it sees all cards and devices of the node, whatever the scheduler gave it"
-            yield Hit(fact.path, text, "remove privileged; for RDMA add the capability IPC_LOCK", "true")
+            yield Hit(fact.path, text, "remove privileged; for RDMA add the capability IPC_LOCK", "true", fixes=drop(fact.path))
 
 
 def _writable(pod: Pod, container: Container) -> list[Mount]:
@@ -113,4 +113,4 @@ def development_mode(workload: Workload, bundle: Bundle, settings: Settings) -> 
             text = (
                 "VLLM_SERVER_DEV_MODE opens /sleep, /collective_rpc, /reset_prefix_cache and /server_info to every caller, without the key"
             )
-            yield Hit(fact.path, text, "remove it in production", fact.get())
+            yield Hit(fact.path, text, "remove it in production", fact.get(), fixes=drop(fact.path.removesuffix(".value")))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from interlock.infra.facts import Bundle, Place, Volume, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import where
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, put, rule
 
 _STANDARDS = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
 
@@ -61,7 +61,14 @@ def late_binding(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             text = (
                 f"class {named.origin.name} of volumes on nodes binds {binding.get()}: the claim takes a volume before the pod has a node"
             )
-            yield Hit(named.binding.path or "volumeBindingMode", text, f"set volumeBindingMode: {LATE}", binding.get(), origin=named.origin)
+            yield Hit(
+                named.binding.path or "volumeBindingMode",
+                text,
+                f"set volumeBindingMode: {LATE}",
+                binding.get(),
+                origin=named.origin,
+                fixes=put(named.binding.path or "volumeBindingMode", LATE),
+            )
 
 
 @rule(

@@ -8,7 +8,7 @@ from interlock.infra.catalog.vllm_tables import vllm_names
 from interlock.infra.facts import Bundle, Container, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import engine_containers, version_of
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, put, rule
 
 _MOVING = frozenset({"latest", "nightly", "main", "master"})
 _MOVING_ALONE = frozenset({"dev", "develop", "devel", "edge", "stable", "head", "canary", "rolling", "snapshot", "unstable", "current"})
@@ -78,7 +78,13 @@ def doubtful(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
         stock = ref.is_on_hub("vllm/vllm-openai")
         if stock and re.match(r"\d+\.\d+", ref.tag):
             text = f"tags of vllm/vllm-openai start with v; {ref.tag} does not exist"
-            yield Hit(container.image.path, text, f"write vllm/vllm-openai:v{ref.tag}", container.image.get())
+            yield Hit(
+                container.image.path,
+                text,
+                f"write vllm/vllm-openai:v{ref.tag}",
+                container.image.get(),
+                fixes=put(container.image.path, f"vllm/vllm-openai:v{ref.tag}"),
+            )
         elif stock and _ahead(ref.tag):
             text = f"no release {ref.tag} was known on {settings['known_on']}; the newest was {vllm_names('flags').versions[-1]}"
             yield Hit(container.image.path, text, "check the tag at its publisher", container.image.get())
