@@ -45,9 +45,9 @@ class ServerOutput(Output):
     gpus: int
     """GPUs (or shares) of one replica."""
     min_replicas: int
-    """Fewest replicas."""
+    """Minimum number of replicas."""
     max_replicas: int
-    """Most replicas."""
+    """Maximum number of replicas."""
     limits: Limits
     """What a client may ask for."""
     secrets: dict[str, str]

@@ -7,7 +7,7 @@ from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import facts_of
 from interlock.infra.rules.reading.units import older, size_of, switched_on, where
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 
 _SERVE = ("https://docs.vllm.ai/en/latest/cli/serve/",)
 _LORA = ("https://docs.vllm.ai/en/latest/features/lora/",)
@@ -81,12 +81,14 @@ def lora_rank(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
     rank = workload.engine.lora_rank
     if rank.known and most.known and rank.get() > most.get():
         text = f"an adapter has rank {rank.get()}, but max-lora-rank is {most.get()}"
-        yield Hit(where(workload, Place.ARGS, flag), text, f"set --max-lora-rank {rank.get()}", str(most.get()))
+        path = where(workload, Place.ARGS, flag)
+        yield Hit(path, text, f"set --max-lora-rank {rank.get()}", str(most.get()), fixes=put(path, rank.get(), flag="max-lora-rank"))
     allowed = [int(text) for text in str(settings["allowed"]).split()]
     if flag.known and most.known and most.get() not in allowed:
         higher = [size for size in allowed if size > most.get()]
-        text = f"--max-lora-rank {most.get()} is none of the sizes that vLLM takes ({', '.join(map(str, allowed))})"
-        yield Hit(where(workload, Place.ARGS, flag), text, f"set {higher[0] if higher else allowed[-1]}", str(most.get()))
+        text = f"--max-lora-rank {most.get()} is not one of the sizes that vLLM takes ({', '.join(map(str, allowed))})"
+        path, size = where(workload, Place.ARGS, flag), higher[0] if higher else allowed[-1]
+        yield Hit(path, text, f"set --max-lora-rank {size}", str(most.get()), fixes=put(path, size, flag="max-lora-rank"))
 
 
 @rule(
@@ -111,7 +113,8 @@ def hot_loading(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
     servers = count.get() if count.known else ranks.value if count.absent and ranks.known else 1
     if servers and servers > 1 and not older(workload, "0.10.0"):
         text = f"{servers} API server processes: an adapter is loaded into one of them only, and vLLM refuses it"
-        yield Hit(where(workload, Place.ARGS, count), text, "set --api-server-count 1, or load adapters with --lora-modules", str(servers))
+        path, remedy = where(workload, Place.ARGS, count), "set --api-server-count 1, or load adapters with --lora-modules"
+        yield Hit(path, text, remedy, str(servers), fixes=put(path, 1, flag="api-server-count"))
 
 
 @rule(
@@ -136,7 +139,7 @@ def draft(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         try:
             json.loads(flag.get())
         except ValueError as error:
-            text = f"--speculative-config is no valid JSON ({str(error)[:80]})"
+            text = f"--speculative-config is not valid JSON ({str(error)[:80]})"
             yield Hit(where(workload, Place.ARGS, flag), text, "repair the JSON (double quotes, no trailing comma)")
 
 
@@ -169,20 +172,25 @@ def batch(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     demand="Expert parallel is used for models with experts.",
     reason="vLLM checks the number of experts at start and raises.",
     source="vllm/config/model.py _verify_with_expert_parallelism",
-    remedy="Take the flag away.",
+    remedy="Remove the flag.",
 )
 def experts(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     flag, found = workload.engine.flag("enable-expert-parallel"), facts_of(workload)
     if switched_on(flag) and found and found.complete and not found.experts:
         text = f"--enable-expert-parallel for {found.name or 'this model'}, which has no experts: vLLM refuses to start"
-        yield Hit(where(workload, Place.ARGS, flag), text, "take --enable-expert-parallel away")
+        yield Hit(where(workload, Place.ARGS, flag), text, "remove --enable-expert-parallel")
 
 
 _ADVICE = (
-    ("enforce-eager", "true", "runs without CUDA graphs: decoding is slower; a way out at the edge of memory only", "take it away"),
-    ("block-size", None, "bigger blocks add no KV memory; the back end chooses a size that its kernels take", "take it away"),
-    ("cpu-offload-gb", None, "moves weights to host memory and fetches them in every step; it is no swap for prompts", "use more GPUs"),
-    ("preemption-mode", None, "does nothing in today's engine, which recomputes", "take it away"),
+    ("enforce-eager", "true", "runs without CUDA graphs: decoding is slower; worth it only where memory is short", "remove it"),
+    ("block-size", None, "bigger blocks add no KV memory; the attention backend chooses a size that its kernels take", "remove it"),
+    (
+        "cpu-offload-gb",
+        None,
+        "moves weights to host memory and reads them in every step; it makes no room for prompts",
+        "use more GPUs",
+    ),
+    ("preemption-mode", None, "does nothing in today's engine, which recomputes", "remove it"),
 )
 
 
@@ -199,7 +207,9 @@ def advice(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
     for name, value, text, remedy in _ADVICE:
         flag = workload.engine.flag(name)
         if flag.known and (value is None or flag.value == value) and flag.value not in ("0", "false"):
-            yield Hit(where(workload, Place.ARGS, flag), f"--{name} {text}", remedy, str(flag.value))
+            path = where(workload, Place.ARGS, flag)
+            fixes = drop(path, flag=name) if remedy == "remove it" else ()
+            yield Hit(path, f"--{name} {text}", remedy, str(flag.value), fixes=fixes)
 
 
 _NEEDS = (
@@ -218,7 +228,7 @@ _NEEDS = (
     demand="An option has the switch that makes it count.",
     reason="Somebody relies on something that is not on.",
     source="vllm/engine/arg_utils.py create_engine_config; vllm/entrypoints/openai/cli_args.py",
-    remedy="Add the switch, or take the option away.",
+    remedy="Add the switch, or remove the option.",
     fault="dead-value",
     links=_SERVE,
 )
@@ -227,4 +237,5 @@ def dead(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit
         flag = workload.engine.flag(name)
         if flag.known and workload.engine.flag(needed).absent:
             text = f"--{name} has no effect without --{needed}"
-            yield Hit(where(workload, Place.ARGS, flag), text, f"add --{needed}, or take --{name} away", str(flag.value)[:80])
+            path = where(workload, Place.ARGS, flag)
+            yield Hit(path, text, f"remove --{name}, or add --{needed}", str(flag.value)[:80], fixes=drop(path, flag=name))

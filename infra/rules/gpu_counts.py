@@ -18,8 +18,9 @@ from interlock.infra.rules.reading.units import (
     version_of,
     where,
 )
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.sizing.refusals.parallel import tp_problem
+from interlock.infra.values import plural
 
 _SPREAD_FLAGS = (
     "data-parallel-rank",
@@ -92,18 +93,18 @@ def _compare(workload: Workload, bundle: Bundle, sizes: list[tuple[str, Fact[int
         return
     shares = shared_cards(workload, bundle)
     spelled = pods_text(workload) if len(workload.pods) > 1 else ""
-    sums = f"{product} = {world} GPUs, but the replica asks for {asked}" + (f" ({spelled})" if spelled else "")
+    sums = f"{product} = {plural(world, 'GPU')}, but the replica asks for {asked}" + (f" ({spelled})" if spelled else "")
     if shares:
-        text = f"{sums}; the units are {shares} shares of cards, so the count says little"
+        text = f"{sums}; the resource counts {shares} shares of a card, so the parallel sizes cannot be compared with it"
         yield Hit(path, text, "ask for exactly 1 share and keep TP 1", str(asked), severity=Severity.INFO, fault="tp-count-timesliced")
         return
     if _spread(workload):
         local = _local_world(workload, sizes)
         if local is None or local <= asked:
             return
-        world, sums = local, f"the ranks of this pod need {local} GPUs, but it asks for {asked}"
+        world, sums = local, f"the ranks of this pod need {plural(local, 'GPU')}, but it asks for {asked}"
     if world > asked:
-        remedy = f"ask for {world} GPUs per replica, or lower the parallel sizes to {asked}"
+        remedy = f"ask for {plural(world, 'GPU')} per replica, or lower the parallel sizes to {asked}"
         yield Hit(path, sums, remedy, str(asked), fault="tp-mismatch")
     elif not _on_ray(workload):
         remedy = f"ask for {world}, or raise the tensor parallel size to {asked}"
@@ -152,9 +153,10 @@ def whole_numbers(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
         for container in pod.containers:
             for units in accelerators(container):
                 if units.count.known and units.count.get() != int(units.count.get()):
-                    text = f"{units.resource}: {units.count.get():g} is no whole number; the API server refuses that"
+                    text = f"{units.resource}: {units.count.get():g} is not an integer; the API server refuses that"
                     remedy = "ask for 1 and share the card with time-slicing, MPS or a MIG slice"
-                    yield Hit(units.count.path or container.path, text, remedy, f"{units.count.get():g}")
+                    path = units.count.path or container.path
+                    yield Hit(path, text, remedy, f"{units.count.get():g}", fixes=put(path, 1))
 
 
 @rule(
@@ -173,10 +175,14 @@ def requests_equal_limits(workload: Workload, bundle: Bundle, settings: Settings
                 request, limit = container.requests.get(units.resource, Fact()), container.limits.get(units.resource, Fact())
                 if limit.absent and request.known:
                     text = f"{units.resource} is requested ({request.get()}) without a limit, which the API server refuses"
-                    yield Hit(request.path, text, f"set limits.{units.resource} to {request.get()}", request.get())
+                    limits = f'{container.path}.resources.limits["{units.resource}"]'
+                    remedy = f"set limits.{units.resource} to {request.get()}"
+                    yield Hit(request.path, text, remedy, request.get(), fixes=put(limits, request.get()))
                 elif request.known and limit.known and request.map(number).value != limit.map(number).value:
                     text = f"{units.resource}: request {request.get()} differs from limit {limit.get()}; the API server refuses that"
-                    yield Hit(request.path, text, f"set both to {limit.get()}, or drop the request", request.get())
+                    yield Hit(
+                        request.path, text, f"set both to {limit.get()}, or remove the request", request.get(), fixes=drop(request.path)
+                    )
 
 
 @rule(

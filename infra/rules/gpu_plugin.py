@@ -41,7 +41,7 @@ def empty(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
 def sharing(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for config in bundle.sharing:
         if config.replicas.known and config.replicas.get() < 2:
-            text = f"{config.strategy} replicas {config.replicas.get()}: the plugin wants at least 2"
+            text = f"{config.strategy} replicas {config.replicas.get()}: the device plugin needs at least 2"
             yield Hit(
                 config.replicas.path or config.path,
                 text,

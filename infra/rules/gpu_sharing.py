@@ -116,9 +116,7 @@ def one_share(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
         units = counted(container)
         if units and units.count.known and units.count.get() > 1:
             count = int(units.count.get())
-            text = (
-                f"{count} shares of {units.resource} are asked for, but shares do not add up: they may be of one card or of {count} cards"
-            )
+            text = f"{count} shares of {units.resource} are requested, but shares do not add up: they may be of one card or of {count}"
             remedy = f"ask for 1 share, or put the server on a pool with whole cards and ask for {count}"
             yield Hit(units.count.path or where(workload, Place.GPUS), text, remedy, str(count))
 

@@ -132,7 +132,7 @@ def utilization(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
         return
     path = where(workload, Place.ARGS, flag)
     if not 0 < share.get() <= 1:
-        yield Hit(path, f"--gpu-memory-utilization {share.get():g} is no share of a card", "choose a value up to 0.95", flag.get())
+        yield Hit(path, f"--gpu-memory-utilization {share.get():g} is not between 0 and 1", "choose a value up to 0.95", flag.get())
     elif share.get() >= float(settings["most"]) and slice_of(workload) is None:
         text = f"--gpu-memory-utilization {share.get():g} leaves nothing for CUDA's own memory: free memory at start is less"
         yield Hit(path, text, "choose a value up to 0.95", flag.get(), severity=Severity.WARNING)

@@ -112,9 +112,9 @@ def test_standard_input_is_read_as_dash(run: Run) -> None:
     ("arguments", "part"),
     [
         (("nope.yaml",), "does not exist"),
-        (("a.yaml", "--waive", "GPU-001"), "is no waiver"),
-        (("a.yaml", "--waive", "gpu:*:some reason"), "is no waiver"),
-        (("a.yaml", "--baseline", "nope.json"), "is no baseline"),
+        (("a.yaml", "--waive", "GPU-001"), "is not a waiver"),
+        (("a.yaml", "--waive", "gpu:*:some reason"), "is not a waiver"),
+        (("a.yaml", "--baseline", "nope.json"), "is not a baseline"),
         (("a.yaml", "--config", "nope.yaml"), "cannot be read"),
         (("a.yaml", "--output", "no/such/folder/x"), "cannot be written"),
     ],
@@ -212,7 +212,7 @@ def test_settings_come_from_the_nearest_file(run: Run, tmp_path: Path, monkeypat
         ("fail_on: sometimes\n", "fail_on"),
         ("unknown: 1\n", "unknown"),
         ("waivers: [{code: GPU-001, path: '*', reason: x}]\n", "waivers.0.reason"),
-        ("a: [\n", "no valid YAML"),
+        ("a: [\n", "not valid YAML"),
         ("[]\n", ""),
     ],
 )

@@ -95,4 +95,4 @@ def test_a_servers_budget_is_explained_as_a_table_and_as_json() -> None:
 def test_a_server_that_is_not_there_is_named_with_those_that_are() -> None:
     done = interlock("explain", "chet", "--stack", "dev")
     assert done.returncode == 2
-    assert "SERVER: 'chet' is no server of this stack; servers: chat (Pulumi.dev.yaml)" in done.stderr
+    assert "SERVER: 'chet' is not a server of this stack; servers: chat (Pulumi.dev.yaml)" in done.stderr

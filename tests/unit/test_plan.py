@@ -47,7 +47,7 @@ def test_the_gpus_are_decided_from_the_parallel_sizes_when_only_those_are_given(
         (
             {"gpus": 5, "replicas": 3, "engine": {"tensor_parallel_size": 5}},
             "servers[0].replicas",
-            "2 nodes x floor(8 / 5) = 2 pods fit, but 3 are wanted",
+            "2 nodes x floor(8 / 5) = 2 pods fit, but 3 are requested",
         ),
         (
             {"model": {"id": "org/model", "weights_gib": 140}, "startup_seconds": 100},
