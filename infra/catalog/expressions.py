@@ -39,7 +39,7 @@ def same(value: Any, literal: Scalar) -> bool:
 
 
 def value_of(expression: str, lookup: Callable[[str], Any]) -> Any:
-    """The value of ``= a * b + c``: of one name as it is, of arithmetic as a number. None when a part is no number or not known."""
+    """The value of ``= a * b + c``: of one name as it is, of arithmetic as a number. None when a part is not a number or not known."""
     products = [[part.strip() for part in term.split(" * ")] for term in expression.removeprefix("=").split(" + ")]
     if len(products) == 1 and len(products[0]) == 1 and number(products[0][0]) is None:
         return lookup(products[0][0])

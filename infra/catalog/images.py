@@ -11,7 +11,7 @@ from interlock.infra.catalog.tables import table
 _FILE = "engine_images.json"
 _HUB = ("", "docker.io", "index.docker.io", "registry-1.docker.io")
 _LONGEST = 1000
-"""Characters; a longer text is no reference that a container runtime would take (a name has at most 255)."""
+"""Characters; no container runtime takes a longer reference (a name has at most 255)."""
 _RELEASE = re.compile(r"^v?(\d+\.\d+(?:\.\d+)*(?:\.?(?:post|rc|dev|a|b)\d+)?)(?=$|[-+_.])")
 _NAMED = re.compile(r"vllm[-_]?v?(\d+\.\d+(?:\.\d+)*(?:\.?(?:post|rc)\d+)?)")
 _LEADING = re.compile(r"^v?(\d+(?:\.\d+)+)(?=$|-)")

@@ -68,7 +68,7 @@ BY_HAND: Mapping[str, str] = {
     "RAY-010": "half of max_num_seqs, which the deployment does not state",
     "SCALE-012": "some entries of a list of values",
     "SEC-008": "a volume has to be chosen",
-    **dict.fromkeys(("ARG-015", "MEM-002", "MEM-004"), "the planner's refusals carry text"),
+    **dict.fromkeys(("ARG-015", "ARG-016", "MEM-002", "MEM-004"), "the planner's refusals carry text"),
     "VER-001": "the digest has to be looked up",
 }
 """Rules whose remedy reads like one change and is none, with the reason."""
