@@ -181,10 +181,10 @@ def gpu_layer(config: ClusterConfig, stack: str) -> GpuLayerObjects:
 
 
 def missing_classes(layer: GpuLayerObjects, keys: frozenset[str]) -> list[str]:
-    """What is wrong with the config map of an installed layer: one sentence per pool whose class is no key of it."""
+    """What is wrong with the config map of an installed layer: one sentence per pool whose class is not a key of it."""
     there = ", ".join(sorted(keys)) or "none"
     return [
-        f"pool {pool} needs the plugin config {name!r}, which is no key of ConfigMap {layer.check}; it has {there}"
+        f"pool {pool} needs the plugin config {name!r}, which is not a key of ConfigMap {layer.check}; it has {there}"
         for pool, name in layer.classes.items()
         if name not in keys
     ]

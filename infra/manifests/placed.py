@@ -126,7 +126,7 @@ def _plain(node: Any, trail: tuple[Step, ...], owner: str, sources: dict[str, So
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(path, value) of everything in plain data that is no mapping and no list."""
+    """(path, value) of everything in plain data that is neither a mapping nor a list."""
     if isinstance(node, Mapping) and node:
         for key, value in node.items():
             yield from leaves(value, child_path(path, key))

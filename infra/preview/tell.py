@@ -55,7 +55,7 @@ def _subject(subject: Subject, config: ClusterConfig, owner: str, file: str) -> 
 
 
 def _value(config: ClusterConfig, field: str) -> str:
-    """What stands in a field, as text; empty for nothing, and for what is no single value."""
+    """What stands in a field, as text; empty for nothing, and for what is not a single value."""
     try:
         value = at(config, field)
     except LookupError:
