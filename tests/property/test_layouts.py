@@ -11,10 +11,11 @@ from interlock.infra.catalog.placements import layout_problem, place, starts
 from interlock.infra.config.platform import GpuLayerConfig
 from interlock.infra.config.pools import PoolConfig
 from interlock.infra.manifests.mig import mig_config
-from interlock.infra.manifests.plugin_config import advertised, config_problems, plugin_config
+from interlock.infra.manifests.plugin_config import plugin_config
 from interlock.infra.manifests.simulated import simulated_node
 from interlock.infra.plan.pools import resource_name
 from interlock.infra.plan.shares import node_labels, plugin_class
+from tests.support.device_plugin import advertised, config_problems
 
 GEOMETRIES = sorted(mig_geometries().values(), key=lambda each: each.name)
 CUT = [gpu for gpu in gpus() if gpu.geometry]

@@ -8,8 +8,9 @@ import pytest
 from interlock.infra.config import ClusterConfig, load
 from interlock.infra.manifests.bundles import gpu_layer, missing_classes
 from interlock.infra.manifests.device_plugin import device_plugin_objects
-from interlock.infra.manifests.plugin_config import advertised, config_problems, plugin_configs
+from interlock.infra.manifests.plugin_config import plugin_configs
 from interlock.infra.plan.shares import discovered_labels, our_labels, plugin_class
+from tests.support.device_plugin import advertised, config_problems
 
 SLICED = {"name": "sliced", "gpu": "l4", "nodes": 2, "gpus_per_node": 1, "share": {"kind": "time-slicing", "replicas": 4}}
 WHOLE = {"name": "whole", "gpu": "h100", "nodes": 1, "gpus_per_node": 8}
@@ -94,7 +95,7 @@ ROW = "sharing/timeSlicing/resources/0"
 @pytest.mark.parametrize(
     ("path", "value", "where", "says"),
     [
-        ("version", "v2", "version", "no version"),
+        ("version", "v2", "version", "not a version"),
         ("sharings", {}, "sharings", "does not know"),
         ("flags/migStrategi", "none", "flags.migStrategi", "does not know"),
         ("flags/plugin/deviceListStrategi", "envvar", "flags.plugin.deviceListStrategi", "does not know"),
@@ -169,7 +170,7 @@ def test_an_installed_layer_must_have_the_class_of_every_shared_pool_as_a_key() 
     assert layer.check == "gpu-operator/plugin"
     assert missing_classes(layer, frozenset({"time-slicing-4", "mps-2"})) == []
     assert missing_classes(layer, frozenset({"default", "mps-2"})) == [
-        "pool sliced needs the plugin config 'time-slicing-4', which is no key of ConfigMap gpu-operator/plugin; it has default, mps-2"
+        "pool sliced needs the plugin config 'time-slicing-4', which is not a key of ConfigMap gpu-operator/plugin; it has default, mps-2"
     ]
 
 

@@ -17,7 +17,7 @@ from tools.vllm_facts.env import environment
 from tools.vllm_facts.flags import serve_flags
 from tools.vllm_facts.metrics import metrics
 from tools.vllm_facts.source import Source
-from tools.vllm_facts.table import Row, env_row, flag_row, metric_key, metric_row, spans, version_key
+from tools.vllm_facts.table import Row, env_row, flag_row, metric_key, metric_row, released, spans
 
 CATALOG = Path(__file__).parents[2] / "infra" / "catalog"
 PLATFORMS = ["manylinux1", "manylinux2014", *(f"manylinux_2_{n}" for n in range(17, 41))]
@@ -65,7 +65,7 @@ def main() -> None:
     options = parser.parse_args()
     for version in options.fetch:
         fetch(version, options.trees)
-    versions = sorted((p.name for p in options.trees.iterdir() if (p / "vllm").is_dir()), key=version_key)
+    versions = sorted((p.name for p in options.trees.iterdir() if (p / "vllm").is_dir()), key=released)
     sources = {v: Source(options.trees / v) for v in versions}
     rows: dict[str, dict[str, dict[str, Row]]] = {
         "flags": {v: {k: flag_row(f) for k, f in serve_flags(s).items()} for v, s in sources.items()},

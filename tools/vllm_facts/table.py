@@ -1,9 +1,10 @@
 """Facts of many versions folded into spans: consecutive read versions in which nothing about a name changed."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from interlock.infra.catalog.vllm_tables import Key, version_key
+from tools.common import ToolError
 from tools.vllm_facts.env import Variable
 from tools.vllm_facts.hints import UNKNOWN, Facts
 from tools.vllm_facts.metrics import Metric
@@ -11,11 +12,12 @@ from tools.vllm_facts.metrics import Metric
 Row = dict[str, Any]
 
 
-def version_key(version: str) -> tuple[int, ...]:
-    """Sort key of a release: '0.10.1.1' -> (0, 10, 1, 1), '0.8.5.post1' -> (0, 8, 5, 0, 1)."""
-    release, _, post = version.partition(".post")
-    numbers = tuple(int(n) for n in re.findall(r"\d+", release))
-    return numbers if not post else (*(numbers + (0,) * (4 - len(numbers))), int(post))
+def released(version: str) -> Key:
+    """Sort key of a release. Raises ToolError for a text that is none."""
+    key = version_key(version)
+    if key is None:
+        raise ToolError(f"{version} is not a release of vLLM")
+    return key
 
 
 def flag_row(facts: Facts) -> Row:
@@ -64,7 +66,7 @@ def metric_key(name: str, metric: Metric) -> str:
 
 def spans(by_version: Mapping[str, Mapping[str, Row]]) -> dict[str, list[Row]]:
     """{version: {name: row}} -> {name: [{since, until, ...row}]}, versions in release order."""
-    order = sorted(by_version, key=version_key)
+    order = sorted(by_version, key=released)
     names = sorted({name for rows in by_version.values() for name in rows})
     return {name: _spans_of(name, order, by_version) for name in names}
 
