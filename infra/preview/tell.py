@@ -14,6 +14,11 @@ from interlock.infra.rules.findings import Finding, Subject
 _OWNERS = {"servers": "Server", "stores": "Store", "tenants": "Tenant", "pools": "Pool"}
 # What has another word in the config than in the manifest.
 _PHRASES = (
+    ("give the startup probe at least", "set startup_seconds to at least"),
+    (" (failureThreshold x periodSeconds)", ""),
+    ("set timeouts.request", "lower longest_answer_seconds, or set route.timeout_seconds"),
+    ("set timeouts.backendRequest", "lower longest_answer_seconds, or set route.timeout_seconds"),
+    ("set proxy-read-timeout", "lower longest_answer_seconds, or set route.timeout_seconds"),
     ("strategy Recreate", "rollout.strategy to recreate"),
     ("maxSurge 0 and maxUnavailable 1", "rollout.strategy to in-place"),
     ("maxUnavailable to 1", "rollout.strategy to in-place"),
@@ -38,6 +43,7 @@ def _told(finding: Finding, config: ClusterConfig, plan: ClusterPlan, drafts: Se
         "path": place.field,
         "value": value,
         "remedy": reworded(finding.remedy, draft) if draft else finding.remedy,
+        "fixes": finding.fixes if written else (),  # they change objects that nobody keeps
         "note": "" if value or not place.why else _decision(plan, owner, place.why),
         "subject": _subject(finding.subject, config, owner, file),
     }

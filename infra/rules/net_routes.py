@@ -97,7 +97,7 @@ def _longer(path: str, wanted: float) -> tuple[str, tuple[Fix, ...]]:
     if field is None:
         return f"set it to {wanted:g} s or more", ()
     value = f"{wanted:g}" if nginx else f"{wanted:g}s"
-    return f"set {field[1]} to {value} or more", put(path, value)
+    return f"set {field[1]} to {wanted:g} s or more", put(path, value)
 
 
 _TIMEOUT_WORDS = re.compile(r"time-?out|timout|idle", re.IGNORECASE)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Probe, Role, Workload, known
-from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.reading.checkpoint import weights
 from interlock.infra.rules.reading.units import engine_containers, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
@@ -71,11 +71,16 @@ def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> It
         why = "the planner's estimate" if predicted.known else how
         threshold = math.ceil(need * 1.5 / max(period, 1))
         remedy = f"add a startupProbe with periodSeconds {max(period, 1):g} and failureThreshold {threshold}"
+        fixes: tuple[Fix, ...] = ()
+        if probe.kind == "startup":
+            remedy = f"give the startup probe at least {threshold * max(period, 1) + delay:g} s (failureThreshold x periodSeconds)"
+            fixes = put(f"{probe.path}.failureThreshold", threshold)
         yield Hit(
             where(workload, Place.PROBES, given),
             f"{text}, but the model needs about {need:.0f} s ({why})",
             remedy,
             f"{given.get():g}",
+            fixes=fixes,
         )
 
 

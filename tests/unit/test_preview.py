@@ -60,7 +60,14 @@ TOLD = {
         "NET-006",
         "servers[0].route.timeout_seconds",
         "600",
-        "1800",
+        "lower longest_answer_seconds, or set route.timeout_seconds to 1800 s or more",
+    ),
+    "a startup probe that gives too little": (
+        {"servers[0].startup_seconds": 10},
+        "ROLL-001",
+        "servers[0].startup_seconds",
+        "10",
+        "set startup_seconds to at least 120 s",
     ),
     "a surge without room": (
         {"servers[0].rollout.strategy": "surge", "pools[0].nodes": 1, "servers[0].replicas": 8},
