@@ -33,11 +33,13 @@ class Stated(Protocol):
         """The value that was read, else None."""
 
 
-class _Row(BaseModel):
+class Row(BaseModel):
+    """A part of a table: frozen, without unknown keys."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Condition(_Row):
+class Condition(Row):
     """One test of a name or of arithmetic over names."""
 
     of: str
@@ -70,8 +72,12 @@ class Condition(_Row):
     """A list (or a text with commas) with an item that the regular expression does not match whole."""
     keys_outside: tuple[str, ...] | None = None
     """A mapping with a key that is none of these."""
+    key_not: str | None = None
+    """A mapping with a key that the regular expression does not match whole."""
     shorter_than: int | None = None
     """A list with fewer items."""
+    longer_than: int | None = None
+    """A list with more items, or a text with more characters."""
 
     @model_validator(mode="after")
     def _one_test(self) -> "Condition":
@@ -90,13 +96,26 @@ class Condition(_Row):
         return getattr(self, self.test)
 
 
-class Relation(_Row):
+Conditions = tuple[Condition | tuple[tuple[Condition, ...], ...], ...]
+"""All must hold; a list of lists holds when all conditions of one inner list do."""
+
+
+def names_of(when: Conditions, *texts: str) -> frozenset[str]:
+    """Every name that conditions and messages ask for."""
+    each = [one for part in when for one in ([part] if isinstance(part, Condition) else [inner for group in part for inner in group])]
+    operands = [text for one in each for text in _texts(one.operand)]
+    shown = re.findall(r"\{([^}]*)\}", "".join(texts))
+    asked = [name for text in (*operands, *shown) if text.startswith("=") for name in names_in(text)]
+    return frozenset([*(name for one in each for name in names_in(one.of)), *asked, *(name for name in shown if not name.startswith("="))])
+
+
+class Relation(Row):
     """A refusal of the engine at its start, in words of the command line."""
 
     id: str
     """Stable name of the row."""
-    when: tuple[Condition | tuple[tuple[Condition, ...], ...], ...] = Field(min_length=1)
-    """All must hold; a list of lists holds when all conditions of one inner list do."""
+    when: Conditions = Field(min_length=1)
+    """What must hold for the engine to refuse."""
     message: str
     """What is wrong, with ``{name}`` or ``{= a * b}`` for the values."""
     fix: str
@@ -112,19 +131,10 @@ class Relation(_Row):
     until: str = ""
     """Last version read that has it."""
 
-    def conditions(self) -> Iterator[Condition]:
-        """All conditions, those of alternatives too."""
-        for each in self.when:
-            yield from [each] if isinstance(each, Condition) else (inner for group in each for inner in group)
-
     @cached_property
     def names(self) -> frozenset[str]:
         """Every name that the row asks for."""
-        operands = [text for each in self.conditions() for text in _texts(each.operand)]
-        told = re.findall(r"\{([^}]*)\}", self.message + self.fix)
-        own = [name for each in self.conditions() for name in names_in(each.of)]
-        asked = [name for text in (*operands, *told) if text.startswith("=") for name in names_in(text)]
-        return frozenset([*own, *asked, *(name for name in told if not name.startswith("="))])
+        return names_of(self.when, self.message, self.fix)
 
 
 def _texts(operand: Any) -> list[str]:
@@ -132,7 +142,7 @@ def _texts(operand: Any) -> list[str]:
     return [item for item in items if isinstance(item, str)]
 
 
-class Relations(_Row):
+class Relations(Row):
     """The table."""
 
     read: tuple[str, ...]
@@ -168,8 +178,13 @@ def refused(facts: Mapping[str, Stated], version: str | None, rows: Relations | 
         since, until = version_key(row.since), version_key(row.until)
         if since is None or until is None or key is None or not since <= key <= until:
             continue
-        if all(_holds(each, known) is True for each in row.when):
-            yield Refused(row, _told(row.message, known), _told(row.fix, known))
+        if holds(row.when, known):
+            yield Refused(row, told(row.message, known), told(row.fix, known))
+
+
+def holds(when: Conditions, known: "Known") -> bool:
+    """Whether all conditions hold; one that is not known does not."""
+    return all(_holds(each, known) is True for each in when)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,11 +272,15 @@ _TESTS: Mapping[str, Any] = {
     "holds": _has,
     "item_not": _stranger,
     "keys_outside": lambda value, operand: bool(set(value) - set(operand)) if isinstance(value, Mapping) else None,
+    "key_not": lambda value, operand: any(not re.fullmatch(operand, str(key)) for key in value) if isinstance(value, Mapping) else None,
+    "longer_than": lambda value, operand: len(value) > operand if isinstance(value, list | tuple | str) else None,
     "shorter_than": lambda value, operand: len(value) < operand if isinstance(value, list | tuple) else None,
 }
 
 
-def _told(text: str, known: Known) -> str:
+def told(text: str, known: Known) -> str:
+    """A message with the values of its names."""
+
     def shown(found: re.Match[str]) -> str:
         value = value_of(found[1] if found[1].startswith("=") else f"= {found[1]}", known)
         return "(not stated)" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

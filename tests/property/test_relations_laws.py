@@ -11,14 +11,16 @@ from interlock.infra.facts.fact import absent, known, unknown
 
 ROWS = relations()
 NAMES = sorted({name for each in ROWS.rows for name in each.names})
-LITERALS = sorted(
-    {
-        str(text)
-        for each in ROWS.rows
-        for one in each.conditions()
-        for text in (one.operand if isinstance(one.operand, tuple) else (one.operand,))
-    }
-)
+
+
+def operands(part: Any) -> list[Any]:
+    """The literals of a condition, or of the alternatives of one."""
+    if isinstance(part, tuple):
+        return [text for each in part for text in operands(each)]
+    return [*part.operand] if isinstance(part.operand, tuple) else [part.operand]
+
+
+LITERALS = sorted({str(text) for each in ROWS.rows for text in operands(each.when)})
 VALUES: st.SearchStrategy[Any] = st.one_of(
     st.sampled_from(LITERALS),
     st.integers(-3, 70000),

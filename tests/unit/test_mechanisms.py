@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.infra.catalog.field_relations import field_relations
 from interlock.infra.catalog.relations import relations
 from interlock.infra.rules.judge import RULES
 from tools.mechanisms import go_source, page, python_source, rows, spans
@@ -115,6 +116,7 @@ def test_every_artefact_has_its_table_and_no_table_is_left_over() -> None:
 @pytest.mark.parametrize("table", tables(), ids=lambda table: table.artefact)
 def test_every_verdict_names_a_rule_a_row_or_a_reason_that_exists(table: rows.Table) -> None:
     known = {rule.code for rule in RULES} | {f"relation:{each.id}" for each in relations().rows} | {"fields"}
+    known |= {f"field:{each.id}" for rows_ in field_relations().values() for each in rows_}
     assert len({row.id for row in table.rows}) == len(table.rows)
     for row in table.rows:
         assert set(row.covered.split()) <= known, row.id
@@ -125,6 +127,7 @@ def test_every_verdict_names_a_rule_a_row_or_a_reason_that_exists(table: rows.Ta
 def test_every_relation_stands_for_a_condition_that_was_read() -> None:
     told_by = {name for table in tables() for row in table.rows for name in row.covered.split()}
     assert {f"relation:{each.id}" for each in relations().rows} <= told_by
+    assert {f"field:{each.id}" for found in field_relations().values() for each in found} <= told_by
 
 
 def test_at_least_nine_of_ten_decidable_conditions_of_the_engine_are_told() -> None:

@@ -1,0 +1,102 @@
+"""What an API server or an operator refuses of an object beyond unknown fields and wrong types, as rows of a table over types of fields."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, Literal
+
+from pydantic import Field
+
+from interlock.infra.catalog.relations import Conditions, Known, Row, holds, names_of, told
+from interlock.infra.catalog.tables import table
+
+_SEGMENT = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
+
+
+class FieldRelation(Row):
+    """A refusal of an object, in words of its fields."""
+
+    id: str
+    """Stable name of the row."""
+    types: tuple[str, ...]
+    """Types as k8s_fields.json and crd_fields.json name them (``Probe``, ``RayCluster.spec``)."""
+    when: Conditions = Field(min_length=1)
+    """What must hold. Names are paths below the type: ``rollingUpdate.maxSurge``, ``ports[].name`` (a list), ``annotations[a.b/c]``."""
+    message: str
+    """What is wrong, with ``{path}`` for values."""
+    fix: str
+    """The change that removes it."""
+    at: str
+    """The path to point at, below the type; may be empty for the type itself."""
+    source: str
+    """``artefact: file::symbol``."""
+    severity: Literal["error", "warning"] = "error"
+    """An error only where the object is certainly refused."""
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every path that the row asks for."""
+        return names_of(self.when, self.message, self.fix)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a document says at a path; neither known nor absent: something that cannot be read now."""
+
+    known: bool = False
+    absent: bool = False
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRefused:
+    """A row that fires."""
+
+    relation: FieldRelation
+    message: str
+    fix: str
+
+
+@cache
+def field_relations() -> Mapping[str, tuple[FieldRelation, ...]]:
+    """Rows by type. Raises ValidationError (a ValueError) when the file breaks the schema."""
+    found: dict[str, list[FieldRelation]] = {}
+    for data in table("field_relations.json")["rows"]:
+        row = FieldRelation.model_validate(data)
+        for name in row.types:
+            found.setdefault(name, []).append(row)
+    return {name: tuple(rows) for name, rows in found.items()}
+
+
+def field_refused(name: str, value: Any, readable: Callable[[str], bool] = lambda _: True) -> Iterator[FieldRefused]:
+    """The rows of a type that fire on a value of it. ``readable`` says whether a text is what will be applied (no template)."""
+    for row in field_relations().get(name, ()):
+        known = Known({path: said_at(value, path, readable) for path in row.names}, {})
+        if holds(row.when, known):
+            yield FieldRefused(row, told(row.message, known), told(row.fix, known))
+
+
+def said_at(value: Any, path: str, readable: Callable[[str], bool] = lambda _: True) -> Said:
+    """What plain data says at a path. ``[]`` gathers over a list, items that lack the rest left out."""
+    found, many = [value], False
+    for key, name in _SEGMENT.findall(path):
+        following: list[Any] = []
+        for each in found:
+            if isinstance(each, str) and not readable(each):
+                return Said()
+            if not key and not name:
+                many = True
+                if not isinstance(each, list):
+                    return Said()
+                following += each
+            elif isinstance(each, Mapping):
+                following += [each[key or name]] if each.get(key or name) is not None else []
+            else:
+                return Said()
+        found = following
+        if not found and not many:
+            return Said(absent=True)
+    if any(isinstance(each, str) and not readable(each) for each in found):
+        return Said()
+    return Said(known=True, value=found if many else found[0])
