@@ -1,6 +1,5 @@
 """``interlock size``: memory of one model on one GPU, without a stack."""
 
-import difflib
 import json
 import sys
 from collections.abc import Iterator
@@ -62,13 +61,15 @@ def _answer(case: dict[str, Any], *, as_json: bool) -> None:
     from rich.console import Console
 
     from interlock.cli.explain import render_budget
-    from interlock.infra.sizing import Verdict, cases
+    from interlock.cli.size_lines import request_of
+    from interlock.infra.sizing import Verdict
     from interlock.infra.sizing import size as size_request
 
-    request, strange = cases.request_of(case)
-    problems = [*_unknown_names(case), *(Problem("", text, "interlock size") for text in strange)]
-    if request is None or problems:
-        raise ConfigError(problems or [Problem("", "the request cannot be read", "interlock size")])
+    problems = list(_unknown_names(case))
+    request, strange = request_of({name: value for name, value in case.items() if name not in {field for field, _ in problems}})
+    told = [problem for _, problem in problems] + [Problem("", text, "interlock size") for text in strange]
+    if told:
+        raise ConfigError(told)
     result = size_request(request)
     if as_json:
         print(result.model_dump_json(indent=2))
@@ -78,30 +79,38 @@ def _answer(case: dict[str, Any], *, as_json: bool) -> None:
         raise typer.Exit(REFUSED)
 
 
-def _unknown_names(case: dict[str, Any]) -> list[Problem]:
-    """A model or GPU that nobody knows is an error of the command, with the nearest names."""
+def _unknown_names(case: dict[str, Any]) -> Iterator[tuple[str, Problem]]:
+    """(field, problem) of every name that nobody knows, with the nearest ones: of the model, the GPU, the version or an argument."""
     from interlock.infra.catalog import gpus, models
+    from interlock.infra.catalog.near import near_gpus, near_models
 
-    problems = []
     model, card = str(case.get("model") or ""), str(case.get("gpu") or "")
     if not model and not case.get("config"):
-        problems.append(Problem("--model", "is not given: a catalog id, or the path of a config.json", "interlock size"))
+        yield "model", Problem("--model", "is not given: a catalog id, or the path of a config.json", "interlock size")
     elif not case.get("config") and models.find(model) is None:
-        known = {name.rsplit("/", 1)[-1].lower(): name for name in models.names()}
         where = "is neither a file or folder nor in the catalog" if model.startswith((".", "/", "~")) else "is not in the catalog"
-        near = _nearest(model.rsplit("/", 1)[-1].lower(), known)
-        problems.append(Problem("--model", f"{model!r} {where}{near}; give the path of its config.json", "interlock size"))
+        yield "model", Problem("--model", f"{model!r} {where}{near_models(model)}; give the path of its config.json", "interlock size")
     if card and gpus.gpu(card) is None and not case.get("gpu_total_gib"):
-        near = _nearest(card.lower(), {one.name.lower(): one.name for one in gpus.gpus()})
-        problems.append(Problem("--gpu", f"{card!r} is not in the catalog{near}; or say --gpu-total-gib", "interlock size"))
+        yield "gpu", Problem("--gpu", f"{card!r} is not in the catalog{near_gpus(card)}; or say --gpu-total-gib", "interlock size")
     if not card and not case.get("gpu_total_gib") and not case.get("given_kv_gib"):
-        problems.append(Problem("--gpu", "is not given: a GPU name, or --gpu-total-gib", "interlock size"))
-    return problems
+        yield "gpu", Problem("--gpu", "is not given: a GPU name, or --gpu-total-gib", "interlock size")
+    yield from _unknown_arguments(case)
 
 
-def _nearest(wanted: str, known: dict[str, str]) -> str:
-    near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
-    return f" (near: {', '.join(known[name] for name in near)})" if near else ""
+def _unknown_arguments(case: dict[str, Any]) -> Iterator[tuple[str, Problem]]:
+    from interlock.cli.size_lines import FIELDS, argument_of
+    from interlock.infra.catalog.near import nearest
+    from interlock.infra.catalog.vllm_defaults import parse_version
+    from interlock.infra.catalog.vllm_tables import vllm_names
+
+    version = case.get("vllm_version")
+    if version is not None and parse_version(str(version)) is None:
+        yield "vllm_version", Problem("--vllm-version", f"{version!r} is not a version: write it as 0.33.0", "interlock size")
+    for name in case:
+        if name not in FIELDS and not argument_of(name):
+            options = {option.removeprefix("--").replace("-", "_") for option in vllm_names("flags").spans if option.startswith("--")}
+            near = nearest(name.lower(), {each: each for each in (*options, *FIELDS)})
+            yield name, Problem("--arg", f"{name!r} is not an argument of vLLM{near}", "interlock size")
 
 
 def _argument(text: str) -> tuple[str, Any]:
@@ -140,7 +149,7 @@ def _json_object(path: Path) -> dict[str, Any]:
 
 
 def _answer_lines(path: Path) -> None:
-    from interlock.infra.sizing.cases import answer_of
+    from interlock.cli.size_lines import answer_of
 
     for number, line in enumerate(_read_lines(path), 1):
         if not line.strip():

@@ -9,6 +9,7 @@ import yaml
 
 from interlock.infra.config import ClusterConfig, load
 from interlock.infra.errors import ConfigError, Problem
+from interlock.stacks.model_files import with_model_configs
 
 KEY = "interlock:cluster"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -31,7 +32,7 @@ def read_stack(stack: str | None, file: Path | None, folder: Path | None = None)
     path = file or folder / f"Pulumi.{stack}.yaml"
     if stack is not None and not path.exists():
         raise ConfigError([Problem("--stack", f"{stack!r} does not exist: there is no {path.name} here; {_known_stacks(folder, stack)}")])
-    return StackFile(stack or _stack_name(path), path.name, load(_cluster(path), path.name))
+    return StackFile(stack or _stack_name(path), path.name, load(with_model_configs(_cluster(path), path.parent, path.name), path.name))
 
 
 def _stack_name(path: Path) -> str:

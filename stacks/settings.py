@@ -8,6 +8,7 @@ import pulumi
 
 from interlock.infra.config import ClusterConfig, load
 from interlock.infra.errors import ConfigError, Problem
+from interlock.stacks.model_files import with_model_configs
 
 RUN_FOLDER = "INTERLOCK_RUN"
 """Environment variable that moves the run folder of local control planes."""
@@ -36,7 +37,7 @@ def read_settings() -> Settings:
         data = values.get("cluster")
     if data is None:
         raise ConfigError([Problem("interlock:cluster", f"is missing: write it into {source} (docs/config.md shows every field)")])
-    config = load(data, source)
+    config = load(with_model_configs(data, Path(pulumi.get_root_directory()), source), source)
     check_passphrase(config, source)
     kubeconfig = values.get("kubeconfig") or kubeconfig_path(config)
     return Settings(stack, source, config, kubeconfig, config.target.context or f"interlock-{config.target.local}")

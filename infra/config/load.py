@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 
 from interlock.infra.catalog.images import image_reference
 from interlock.infra.config.cluster import ClusterConfig, Scope
+from interlock.infra.config.names import unknown_names
 from interlock.infra.config.stores import StoreKind
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.naming import LABEL_LIMIT
@@ -25,7 +26,7 @@ def load(data: object, source: str = "") -> ClusterConfig:
         config = ClusterConfig.model_validate(data)
     except ValidationError as error:
         raise ConfigError([_problem(detail, data, source) for detail in _first_causes(error.errors())]) from None
-    problems = [Problem(path, message, source) for path, message in _references(config)]
+    problems = [Problem(path, message, source) for path, message in (*_references(config), *unknown_names(config))]
     if problems:
         raise ConfigError(problems)
     return config

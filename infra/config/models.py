@@ -1,6 +1,7 @@
 """The model that a server serves and where its weights come from."""
 
 from enum import StrEnum
+from typing import Any
 
 from pydantic import Field, model_validator
 
@@ -25,6 +26,10 @@ class ModelConfig(Config):
     """Size of the checkpoint in GiB, when the catalog does not know the model."""
     max_position: int | None = Field(default=None, ge=1)
     """Longest context of the model, when the catalog does not know it."""
+    config: str | dict[str, Any] | None = Field(default=None, repr=False)
+    """The model's own config.json: a path beside the stack's file, or its content. It wins over the catalog; memory is planned from it."""
+    unsized: str | None = Field(default=None, min_length=1)
+    """Reason to serve a model of which neither the catalog, config nor weights_gib says anything: its memory is then not planned."""
 
 
 class ImageTrack(StrEnum):

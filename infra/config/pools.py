@@ -85,7 +85,9 @@ class PoolConfig(Config):
     name: Name
     """Name of the pool; servers refer to it and its nodes carry it as ``interlock.dev/pool``."""
     gpu: str
-    """GPU of every node, by catalog name such as ``h100-80gb-sxm`` (``interlock plan`` lists near names for a typo)."""
+    """GPU of every node, by catalog name such as ``h100-80gb-sxm``; one that the catalog does not know needs gpu_memory."""
+    gpu_memory: Quantity | None = None
+    """Memory of one GPU (with MIG: of one instance) as CUDA reports it, such as ``96Gi``; wins over the catalog's figure."""
     gpus_per_node: int = Field(ge=1, le=16)
     """Cards of one node."""
     nodes: int = Field(ge=1, le=1000)

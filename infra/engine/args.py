@@ -3,13 +3,15 @@
 import json
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from interlock.infra.config.base import Config
+_FROZEN = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=())
 
 
-class EngineArgs(Config):
+class EngineArgs(BaseModel):
     """Engine flags a person may set. Omit one to let the planner, or else vLLM's default, decide."""
+
+    model_config = _FROZEN
 
     ARGS_VERSION: ClassVar[int] = 1
 
@@ -66,11 +68,6 @@ class EngineArgs(Config):
 
     @model_validator(mode="after")
     def _start_up_checks(self) -> Self:
-        # vllm/config: max_num_batched_tokens < max_num_seqs is refused by SchedulerConfig at start.
-        if self.max_num_batched_tokens and self.max_num_seqs and self.max_num_batched_tokens < self.max_num_seqs:
-            raise ValueError(
-                f"max_num_batched_tokens {self.max_num_batched_tokens} is below max_num_seqs {self.max_num_seqs}: vLLM refuses to start"
-            )
         if (self.max_loras or self.max_lora_rank) and not self.enable_lora:
             raise ValueError("max_loras and max_lora_rank do nothing without enable_lora: true")
         return self
@@ -96,8 +93,10 @@ class EngineArgs(Config):
         return self.tp * self.pp * self.dp
 
 
-class ServeArgs(Config):
+class ServeArgs(BaseModel):
     """The whole command line of one server."""
+
+    model_config = _FROZEN
 
     model: str
     """Model id or path, as the pod sees it."""

@@ -4,11 +4,13 @@ It stands on the Deployment and the route, not on the pods: a pool that gets a n
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from interlock.infra.facts.carried import FACTS
 from interlock.infra.manifests.placed import Encoded, put
 from interlock.infra.plan.types import ClusterPlan, PlannedPool, PlannedServer
+from interlock.infra.values import GIB
 
 __all__ = ["FACTS", "pool_facts", "route_facts", "server_facts"]
 
@@ -16,15 +18,20 @@ __all__ = ["FACTS", "pool_facts", "route_facts", "server_facts"]
 def server_facts(plan: ClusterPlan, server: PlannedServer) -> Encoded:
     """The annotation of a server's Deployment."""
     model = server.config.model
-    shape = {"attention_heads": server.attention_heads, "kv_heads": server.kv_heads, "weight_bytes": server.weight_bytes}
-    stated = {"attention_heads": model.attention_heads, "kv_heads": model.kv_heads, "weight_bytes": model.weights_gib}
+    shape = {"attention_heads": server.attention_heads, "kv_heads": server.kv_heads}
+    stated = {"attention_heads": model.attention_heads, "kv_heads": model.kv_heads}
     known = {name: value for name, value in shape.items() if value is not None}
-    where = {name: "model.weights_gib" if name == "weight_bytes" else f"model.{name}" for name in known}
+    # Whoever judges asks the catalog for the rest, as the plan does: only what a person stated is carried.
+    told = {
+        **({"weight_bytes": put(int(model.weights_gib * GIB), "model.weights_gib")} if model.weights_gib else {}),
+        **({"config": put(dict(model.config), "model.config")} if isinstance(model.config, Mapping) else {}),
+    }
     return Encoded(
         {
             "model": {
                 "id": put(server.model_id, "model.id"),
-                **{name: put(value, where[name] if stated[name] else "model.id", "model") for name, value in known.items()},
+                **{name: put(value, f"model.{name}" if stated[name] else "model.id", "model") for name, value in known.items()},
+                **told,
             },
             **({"vllm": put(server.vllm, "image.reference", "image")} if server.vllm else {}),
             "load_seconds": put(math.ceil(server.times.load), "startup_seconds", "startup"),

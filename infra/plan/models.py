@@ -1,12 +1,17 @@
 """What the plan must know about a model: from the config's typed fields first, else from the catalog."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from interlock.infra.config.models import ModelConfig
-from interlock.infra.config.pools import PoolConfig, Sharing
-from interlock.infra.engine.args import EngineArgs
-from interlock.infra.sizing import SizingRequest, SizingResult, model_facts, size, whole_weights
-from interlock.infra.values import GIB
+from interlock.infra.config.pools import PoolConfig
+from interlock.infra.config.servers import ServerConfig
+from interlock.infra.engine.args import EngineArgs, ServeArgs
+from interlock.infra.engine.arguments import read_line
+from interlock.infra.facts import known
+from interlock.infra.sizing import SizingRequest, SizingResult, model_facts, whole_weights
+from interlock.infra.sizing.ask import Card, Model, Question, answer, ask
+from interlock.infra.values import GIB, bytes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,7 @@ class ModelShape:
 
 def model_shape(model: ModelConfig, quantization: str | None = None) -> ModelShape:
     """The shape of ``model``: what the config states, filled up from the catalog."""
-    facts = model_facts(model.id, quantization)
+    facts = model_facts(model.config if isinstance(model.config, Mapping) else model.id, quantization)
     stated = int(model.weights_gib * GIB) if model.weights_gib else None
     if facts is None:
         return ModelShape(model.attention_heads, model.kv_heads, stated, model.max_position, "the config" if stated else "")
@@ -31,38 +36,46 @@ def model_shape(model: ModelConfig, quantization: str | None = None) -> ModelSha
         model.kv_heads or facts.kv_heads or None,
         stated or whole_weights(facts) or None,
         model.max_position or facts.max_position or None,
-        "the config" if stated else f"catalog: {facts.source}",
+        "the config" if stated else f"catalog: {facts.source}" if facts.source else "its own config.json",
     )
 
 
-# Fields that the planner and the engine's flags share by name.
-_SHARED = (
-    "dtype",
-    "quantization",
-    "kv_cache_dtype",
-    "gpu_memory_utilization",
-    "max_model_len",
-    "max_num_seqs",
-    "max_num_batched_tokens",
-    "enforce_eager",
-    "block_size",
-    "enable_prefix_caching",
-)
+def card_of(pool: PoolConfig) -> Card:
+    """What is under each rank of an engine on ``pool``: a card, a share of one, or a MIG instance."""
+    stated = bytes_of(pool.gpu_memory) / GIB if pool.gpu_memory else None
+    return Card(gpu=pool.gpu, total_gib=stated, mig_profile=pool.share.profile)
 
 
-def fit(model: ModelConfig, engine: EngineArgs, pool: PoolConfig, vllm: str) -> SizingResult:
+def question_of(server: ServerConfig, engine: EngineArgs, pool: PoolConfig, vllm: str, env: Mapping[str, str]) -> Question:
+    """What the planner is asked about a server: its own command line, extra arguments and environment included."""
+    line = ServeArgs(model=server.model.id, served_model_name=server.name, engine=engine, extra=tuple(server.extra.args))
+    flags = {flag.name: flag.value for flag in read_line(line.to_argv()).flags}
+    stated = int(server.model.weights_gib * GIB) if server.model.weights_gib else None
+    own = server.model.config if isinstance(server.model.config, Mapping) else None
+    model = Model(name=None if own else server.model.id, config=own, checkpoint_bytes=stated)
+    return ask(flags, {name: known(value) for name, value in {**env, **server.extra.env}.items()}, model, card_of(pool), vllm or None)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What the planner was asked about a server, and its answer."""
+
+    request: SizingRequest
+    result: SizingResult
+
+    @property
+    def told(self) -> str:
+        """The verdict with its reasons, in one line."""
+        return f"{self.result.verdict.replace('_', ' ')}: {'; '.join(self.result.reasons)}"
+
+    @property
+    def offloaded(self) -> int:
+        """Bytes of weights that stay in host memory, all ranks of a replica together."""
+        asked = self.request
+        return int(asked.cpu_offload_gb * GIB) * asked.tp * asked.pp * asked.dp
+
+
+def fit(server: ServerConfig, engine: EngineArgs, pool: PoolConfig, vllm: str, env: Mapping[str, str]) -> Fit:
     """What one GPU of the replica would hold, by the planner."""
-    request = SizingRequest(
-        model=model.id,
-        gpu=pool.gpu,
-        mig_profile=pool.share.profile,
-        sharers=(pool.share.replicas or 1) if pool.share.kind in (Sharing.TIME_SLICING, Sharing.MPS) else 1,
-        tp=engine.tp,
-        pp=engine.pp,
-        dp=engine.dp,
-        expert_parallel=bool(engine.enable_expert_parallel),
-        vllm_version=vllm or None,
-        max_loras=(engine.max_loras or 1) if engine.enable_lora else 0,
-        **{name: getattr(engine, name) for name in _SHARED},
-    )
-    return size(request)
+    request = question_of(server, engine, pool, vllm, env).request
+    return Fit(request, answer(request))

@@ -61,6 +61,8 @@ def shares_per_card(pool: PoolConfig) -> int:
 def unit_memory(pool: PoolConfig) -> int | None:
     """Bytes that an engine sees on one unit: a MIG instance its own, a time-slice the whole card."""
     card = catalog_gpu(pool.gpu)
+    if pool.gpu_memory is not None:
+        return bytes_of(pool.gpu_memory)
     if card is None:
         return None
     if pool.share.kind is Sharing.MIG and card.geometry and pool.share.profile:

@@ -10,13 +10,14 @@ from interlock.infra.config.pools import PoolConfig
 from interlock.infra.config.scaling import RolloutStrategy
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs, ServeArgs
-from interlock.infra.plan.models import ModelShape, fit, model_shape
+from interlock.infra.plan.models import Fit, ModelShape, fit, model_shape
 from interlock.infra.plan.pools import PodDemand, resource_name, shares_per_card
 from interlock.infra.plan.shares import fixed_pool, shared_card
 from interlock.infra.plan.stores import model_path, weights_store
 from interlock.infra.plan.times import time_budget
 from interlock.infra.plan.types import PlannedServer
 from interlock.infra.sizing import SizingResult
+from interlock.infra.sizing.host import loading_memory
 from interlock.infra.values import GIB, MIB, binary, bytes_of, gib, plural, quantity
 
 CACHE_DIR = "/var/cache/interlock"
@@ -35,7 +36,7 @@ def planned_server(config: ClusterConfig, index: int, gap: int) -> PlannedServer
     image = tracks()[server.image.track.value]
     shape = model_shape(server.model, server.engine.quantization)
     why = {"weights": f"{gib(shape.weight_bytes)} ({shape.source})" if shape.weight_bytes else "not known: give model.weights_gib"}
-    engine = sized_engine(server, pool, engine_version(server, image), why)
+    engine, found = sized_engine(server, pool, image, why)
     demand = pod_demand(server)
     gpus, most = demand.units, demand.count
     surge, unavailable, recreate = decide_rollout(server, demand, gap, why)
@@ -53,7 +54,7 @@ def planned_server(config: ClusterConfig, index: int, gap: int) -> PlannedServer
         resource=resource_name(pool),
         args=serve_args(server, engine, times.engine_shutdown, model_path(server, weights_store(config, server))),
         cpu=server.cpu or decide_cpu(pool, gpus, why),
-        memory=decide_memory(server, engine, shape, why),
+        memory=decide_memory(server, engine, shape, found.offloaded if found else 0, why),
         shm=server.shm or ("8Gi" if gpus > 1 else "1Gi"),
         **image_fields(server, image, times.startup),
         attention_heads=shape.attention_heads,
@@ -68,22 +69,25 @@ def planned_server(config: ClusterConfig, index: int, gap: int) -> PlannedServer
     )
 
 
-def sized_engine(server: ServerConfig, pool: PoolConfig, vllm: str, why: dict[str, str]) -> EngineArgs:
-    """The engine's flags with what follows from the card's memory."""
+def sized_engine(server: ServerConfig, pool: PoolConfig, image: TrackImage, why: dict[str, str]) -> tuple[EngineArgs, Fit | None]:
+    """The engine's flags with what follows from the card's memory, and the planner's answer about them (None without a GPU)."""
     engine = shared_card(pool, decide_engine(server, why), why)
     if server.image.track is ImageTrack.CPU:
-        return engine
-    verdict = fit(server.model, engine, pool, vllm)
-    why["GPU_memory"] = f"{verdict.verdict.replace('_', ' ')}: {'; '.join(verdict.reasons)}"
-    return fixed_pool(pool, engine, verdict, why)
+        return engine, None
+    vllm = engine_version(server, image)
+    engine = fixed_pool(pool, engine, fit(server, engine, pool, vllm, image.env).result, why)
+    found = fit(server, engine, pool, vllm, image.env)
+    why["GPU_memory"] = found.told
+    return engine, found
 
 
 def server_fit(config: ClusterConfig, index: int) -> SizingResult:
     """What one GPU of ``config.servers[index]`` would hold, with every flag decided as the plan decides it."""
     server = config.servers[index]
     pool = next(pool for pool in config.pools if pool.name == server.pool)
-    version = engine_version(server, tracks()[server.image.track.value])
-    return fit(server.model, sized_engine(server, pool, version, {}), pool, version)
+    image = tracks()[server.image.track.value]
+    engine, found = sized_engine(server, pool, image, {})
+    return (found or fit(server, engine, pool, engine_version(server, image), image.env)).result
 
 
 def image_fields(server: ServerConfig, image: TrackImage, startup: int) -> dict[str, Any]:
@@ -133,16 +137,18 @@ def decide_cpu(pool: PoolConfig, gpus: int, why: dict[str, str]) -> str:
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
 
 
-def decide_memory(server: ServerConfig, engine: EngineArgs, shape: ModelShape, why: dict[str, str]) -> str:
-    """Memory request and limit: the engine's processes, and the page cache that reading the weights needs."""
+def decide_memory(server: ServerConfig, engine: EngineArgs, shape: ModelShape, offloaded: int, why: dict[str, str]) -> str:
+    """Memory request and limit: the processes, the page cache that reading the weights needs, and weights that stay in the host."""
     if server.memory:
         return server.memory
     shm = bytes_of(server.shm) if server.shm else (8 if engine.gpus > 1 else 1) * GIB
-    # 4 GiB for the API server and engine core, 2 GiB for each worker: resident sizes seen for vLLM 0.2x-0.3x on one GPU.
-    processes = 4 * GIB + 2 * GIB * engine.gpus
-    reading = min(shape.weight_bytes or 0, 8 * GIB)
-    total = -(-(shm + processes + reading) // (512 * MIB)) * 512 * MIB
-    why["memory"] = f"{binary(total)}: /dev/shm {binary(shm)} + processes {binary(processes)} + {gib(reading)} to read weights through"
+    need = loading_memory(shape.weight_bytes, engine.gpus)
+    reading = need.decided - need.processes
+    total = -(-(shm + need.decided + offloaded) // (512 * MIB)) * 512 * MIB
+    kept = f" + {binary(offloaded)} of offloaded weights" if offloaded else ""
+    why["memory"] = (
+        f"{binary(total)}: /dev/shm {binary(shm)} + processes {binary(need.processes)} + {gib(reading)} to read weights through{kept}"
+    )
     return binary(total)
 
 

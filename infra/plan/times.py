@@ -2,11 +2,8 @@
 
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.plan.types import TimeBudget
+from interlock.infra.sizing.host import load_seconds
 
-LOAD_BYTES_PER_SECOND = 1e9
-"""Placeholder until start-up is measured per storage: one gigabyte a second."""
-ENGINE_START_SECONDS = 60.0
-"""Process start, compilation and graph capture; 20-55 s were measured on an H200 for vLLM 0.26-0.33 with a cold cache."""
 SHORTEST_STARTUP = 300
 STARTUP_MARGIN = 2.0
 DEREGISTRATION_SECONDS = 15
@@ -15,14 +12,9 @@ GRACE_MARGIN = 10
 ROLLOUT_MARGIN = 120
 
 
-def load_seconds(weight_bytes: int | None) -> float:
-    """Predicted seconds from container start to ready, high estimate. Unknown weights count as nothing to read."""
-    return ENGINE_START_SECONDS + (weight_bytes or 0) / LOAD_BYTES_PER_SECOND
-
-
 def time_budget(server: ServerConfig, weight_bytes: int | None, steps: int, surge: int) -> TimeBudget:
     """All times of a server in seconds. ``steps`` = rollout steps one after the other, ``surge`` = pods added first."""
-    load = load_seconds(weight_bytes)
+    load = load_seconds(weight_bytes).likely
     startup = server.startup_seconds or max(SHORTEST_STARTUP, int(STARTUP_MARGIN * load + 0.999))
     gateway = server.route.timeout_seconds if server.route else None
     answer = server.longest_answer_seconds

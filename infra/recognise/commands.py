@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from interlock.infra.catalog.tables import table
+from interlock.infra.engine.words import Command, Word
 from interlock.infra.facts import ArgProblem, Fact, known
 from interlock.infra.recognise.env import Environment, expand, expand_known
 from interlock.infra.recognise.images import Image
 from interlock.infra.recognise.shell import Shell
-from interlock.infra.recognise.words import Command, Word
 
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 _HOUSEKEEPING = frozenset({"set", "mkdir", "cd", "exit", "wait", "source", ".", "chmod", "rm", "mv", ""})

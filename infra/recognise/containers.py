@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from interlock.infra.engine.arguments import Arguments, read_arguments
 from interlock.infra.facts import Container, Fact, Mount, Probe, Role, Volume, absent, known, unknown
 from interlock.infra.recognise import commands
 from interlock.infra.recognise.accelerators import vendor_of
-from interlock.infra.recognise.arguments import Arguments, read_arguments
 from interlock.infra.recognise.commands import Launch
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Node

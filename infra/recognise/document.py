@@ -1,10 +1,10 @@
 """What recognition reads: plain documents, a sentinel for values not known yet, and a walker that never raises."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from interlock.infra.engine.words import templated
 from interlock.infra.facts import Fact, Origin, absent, known, unknown
 from interlock.infra.paths import child_path
 from interlock.infra.values import bytes_of, quantity, seconds
@@ -45,7 +45,6 @@ _PULUMI_UNKNOWNS = frozenset(
 )
 _PULUMI_SIGNATURE = "4dabf18193072939515e22adb298388d"
 # Go templates, shell and envsubst variables, Argo and Jinja expressions, merge markers of generators.
-_TEMPLATED = re.compile(r"\{\{.*?\}\}|\$\{[^}]*\}|\$\([^)]*\)|\{%.*?%\}|<%.*?%>|(?<!\$)\$[A-Z_][A-Z0-9_]+|^__\w+__$", re.DOTALL)
 _LARGEST = 2**63
 
 
@@ -59,11 +58,6 @@ class Document:
     """Index in the file, from 0."""
     path: str = ""
     """Where ``data`` stands in that document (an item of a List); empty for the whole."""
-
-
-def templated(text: str) -> bool:
-    """Whether a text holds an expression that something else fills in."""
-    return ("{" in text or "$" in text or "<%" in text or "__" in text) and _TEMPLATED.search(text) is not None
 
 
 def is_unknown(value: Any) -> bool:

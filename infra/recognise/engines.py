@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from interlock.infra.engine.arguments import Arguments
+from interlock.infra.engine.flags import shape
+from interlock.infra.engine.words import Word, templated
 from interlock.infra.facts import ArgProblem, Engine, Fact, Flag, absent, known, unknown
-from interlock.infra.recognise.arguments import Arguments
 from interlock.infra.recognise.commands import environment_with
 from interlock.infra.recognise.containers import Read
 from interlock.infra.recognise.context import Context
-from interlock.infra.recognise.document import Node, scalar_text, templated
-from interlock.infra.recognise.flags import shape
-from interlock.infra.recognise.words import Word
+from interlock.infra.recognise.document import Node, scalar_text
 from interlock.infra.values import quantity
 
 SIZES = {

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from interlock.infra.engine.words import Word
 from interlock.infra.facts import Fact
-from interlock.infra.recognise.words import Word
 
 LIMIT = 200_000
 WORD_LIMIT = 50_000

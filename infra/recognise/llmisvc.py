@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from interlock.infra.engine.arguments import read_arguments
 from interlock.infra.facts import Engine, Fact, Flag, Origin, Workload, absent, known, unknown
-from interlock.infra.recognise.arguments import read_arguments
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, Overlay, origin
 from interlock.infra.recognise.engines import SIZES, sized, with_flags

@@ -49,6 +49,7 @@ def _workload(workload: Workload) -> Workload:
         attention_heads=part(model, "attention_heads", int, place),
         kv_heads=part(model, "kv_heads", int, place),
         weight_bytes=part(model, "weight_bytes", int, place),
+        config=part(model, "config", dict, place).value,
         load_seconds=part(data, "load_seconds", (int, float), PLACE),
     )
     return replace(workload, engine=engine, pool=part(data.get("pool"), "name", str, f"{PLACE}.pool"))

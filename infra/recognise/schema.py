@@ -6,8 +6,9 @@ from difflib import get_close_matches
 from functools import cache
 
 from interlock.infra.catalog.tables import table
+from interlock.infra.engine.words import templated
 from interlock.infra.facts import DocumentProblem, Origin
-from interlock.infra.recognise.document import Node, templated
+from interlock.infra.recognise.document import Node
 
 # Kubernetes deprecation guide: group versions that no supported API server has any more.
 REMOVED = {

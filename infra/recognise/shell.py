@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from interlock.infra.engine.words import Command, Word
 from interlock.infra.facts import Fact
 from interlock.infra.recognise.expansion import WORD_LIMIT, WordReader
-from interlock.infra.recognise.words import Command, Word
 
 _ASSIGNMENT = re.compile(r"^([A-Za-z_]\w*)(\+?)=(.*)$", re.DOTALL)
 _HEREDOC = re.compile(r"<<(-?)\s*(['\"\\]?)([A-Za-z_][\w.-]*)\2")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading.planner import facts_of
+from interlock.infra.rules.reading.planner import OTHERS, facts_of, refused
 from interlock.infra.rules.reading.units import older, size_of, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 
@@ -135,6 +135,8 @@ def draft(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         yield Hit(
             own.path or where(workload, Place.ARGS, flag), text, "choose a draft of the same family and vocabulary size", str(own.get())
         )
+    elif own.absent:
+        yield from refused(workload, bundle, "ARG-014")
     if flag.known and flag.get().lstrip().startswith("{"):
         try:
             json.loads(flag.get())
@@ -153,17 +155,7 @@ def draft(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     links=_SERVE,
 )
 def batch(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    engine = workload.engine
-    flag = engine.flag("max-num-batched-tokens")
-    tokens, seqs, longest = (engine.flag(name).map(int) for name in ("max-num-batched-tokens", "max-num-seqs", "max-model-len"))
-    path = where(workload, Place.ARGS, flag)
-    if tokens.known and seqs.known and tokens.get() < seqs.get():
-        text = f"--max-num-batched-tokens {tokens.get()} is below --max-num-seqs {seqs.get()}: vLLM refuses to start"
-        yield Hit(path, text, f"set --max-num-batched-tokens to at least {seqs.get()}", str(tokens.get()))
-    unchunked = engine.flag("enable-chunked-prefill").value == "false"
-    if unchunked and tokens.known and longest.known and tokens.get() < longest.get():
-        text = f"without chunked prefill a step must hold a whole prompt: {tokens.get()} tokens are below --max-model-len {longest.get()}"
-        yield Hit(path, text, "drop --no-enable-chunked-prefill, or raise --max-num-batched-tokens", str(tokens.get()))
+    return refused(workload, bundle, "ARG-015")
 
 
 @rule(
@@ -175,10 +167,7 @@ def batch(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     remedy="Remove the flag.",
 )
 def experts(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    flag, found = workload.engine.flag("enable-expert-parallel"), facts_of(workload)
-    if switched_on(flag) and found and found.complete and not found.experts:
-        text = f"--enable-expert-parallel for {found.name or 'this model'}, which has no experts: vLLM refuses to start"
-        yield Hit(where(workload, Place.ARGS, flag), text, "remove --enable-expert-parallel")
+    return refused(workload, bundle, "ARG-016")
 
 
 _ADVICE = (
@@ -239,3 +228,16 @@ def dead(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit
             text = f"--{name} has no effect without --{needed}"
             path = where(workload, Place.ARGS, flag)
             yield Hit(path, text, f"remove --{name}, or add --{needed}", str(flag.value)[:80], fixes=drop(path, flag=name))
+
+
+@rule(
+    OTHERS,
+    Severity.ERROR,
+    demand="vLLM accepts these arguments for this model.",
+    reason="The engine checks them against the model before or while it loads, and stops.",
+    source="vllm/config/vllm.py, vllm/platforms/cuda.py, vllm/v1/core/kv_cache_utils.py (infra/sizing/refusals names the check)",
+    remedy="Change or remove the argument.",
+    links=_SERVE,
+)
+def accepted(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    return refused(workload, bundle, OTHERS)

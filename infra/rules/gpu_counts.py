@@ -1,11 +1,10 @@
 """GPU counts: what a replica's engine uses and what its pods ask for."""
 
 from collections.abc import Iterable
-from functools import partial
 
-from interlock.infra.facts import Bundle, Fact, Place, Workload, known
+from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading.planner import facts_of
+from interlock.infra.rules.reading.planner import facts_of, refused
 from interlock.infra.rules.reading.units import (
     COUNTED_VENDORS,
     accelerators,
@@ -15,11 +14,10 @@ from interlock.infra.rules.reading.units import (
     replica_units,
     shared_cards,
     size_of,
-    version_of,
     where,
 )
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
-from interlock.infra.sizing.refusals.parallel import tp_problem
+from interlock.infra.sizing.refusals.parallel import heads_problem
 from interlock.infra.values import plural
 
 _SPREAD_FLAGS = (
@@ -196,21 +194,14 @@ def requests_equal_limits(workload: Workload, bundle: Bundle, settings: Settings
 )
 def heads_divide(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     engine, size = workload.engine, workload.engine.tensor_parallel
-    found = facts_of(workload)
-    if not size.known or size.get() < 1 or not (engine.attention_heads.known or (found and found.attention_heads)):
-        return
-    tp, heads = size.get(), engine.attention_heads.get() if engine.attention_heads.known else found.attention_heads if found else 0
-    kv = engine.kv_heads if engine.kv_heads.known or found is None or not found.kv_heads else known(found.kv_heads)
-    ways = [n for n in range(1, min(tp, heads) + 1) if _splits(heads, kv, n)]
-    remedy = f"use TP {ways[-1]}" if ways else "use TP 1"
-    remedy += f" (possible up to {tp}: {', '.join(map(str, ways))}); the rest of the GPUs can carry pipeline parallel or replicas"
-    path = where(workload, Place.TENSOR_PARALLEL, size)
-    if heads % tp:
-        text = f"{heads} attention heads / TP {tp} = {heads / tp:.2f}: not whole, so vLLM refuses to start"
-        yield Hit(path, text, remedy, str(tp))
-    elif not _splits(heads, kv, tp):
-        text = f"{kv.get()} KV heads neither divide by TP {tp} nor replicate evenly over it"
-        yield Hit(path, text, remedy, str(tp))
+    if facts_of(workload) is not None:
+        yield from refused(workload, bundle, "GPU-002")
+    elif size.known and engine.attention_heads.known:
+        heads, kv = engine.attention_heads.get(), engine.kv_heads.value or 0
+        problem = heads_problem(heads, kv, size.get()) if size.get() > 1 else None
+        if problem:
+            ways = [tp for tp in range(1, min(size.get(), heads)) if heads_problem(heads, kv, tp) is None]
+            yield Hit(where(workload, Place.TENSOR_PARALLEL, size), problem, f"set --tensor-parallel-size to {ways[-1]}", str(size.get()))
 
 
 @rule(
@@ -223,31 +214,4 @@ def heads_divide(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
     links=("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",),
 )
 def widths_align(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    size, found = workload.engine.tensor_parallel, facts_of(workload)
-    if not size.known or not 2 <= size.get() <= _MOST_RANKS or found is None or workload.vendor.value not in (None, "nvidia", "amd"):
-        return
-    version = version_of(workload.engine.version)
-    # Whole experts per rank are not cut; where the switch cannot be read nothing is said about their width.
-    whole_experts = not (
-        workload.engine.flag("enable-expert-parallel").absent or workload.engine.flag("enable-expert-parallel").value == "false"
-    )
-    asks = partial(tp_problem, found, expert_parallel=whole_experts)
-    problem = asks(size.get(), version or (0, 33, 0))
-    older = None if problem or version else asks(size.get(), (0, 0, 0))
-    told = problem or older
-    # Publishers pad the widths of quantized variants, so groups are only judged by a config that declares its quantization.
-    guessed = workload.engine.config is None and found.quantization is not None and "quantization_config" not in found.config
-    if told is None or " heads " in told or ("share a scale" in told and guessed):
-        return
-    ways = [tp for tp in range(1, size.get() + 1) if asks(tp, version or (0, 0, 0)) is None]
-    note = "" if problem else " (refused before 0.33; the version is not stated)"
-    level = Severity.ERROR if problem else Severity.WARNING
-    remedy = f"use TP {ways[-1]} (possible up to {size.get()}: {', '.join(map(str, ways))})"
-    yield Hit(where(workload, Place.TENSOR_PARALLEL, size), f"{told}{note}", remedy, str(size.get()), severity=level)
-
-
-def _splits(heads: int, kv_heads: Fact[int], tp: int) -> bool:
-    if heads % tp:
-        return False
-    kv = kv_heads.get() if kv_heads.known else heads
-    return kv > 0 and (kv % tp == 0 if kv >= tp else tp % kv == 0)
+    return refused(workload, bundle, "GPU-023")

@@ -8,6 +8,7 @@ from interlock.infra.catalog.placements import layout_problem
 from interlock.infra.facts import Autoscaler, Bundle, Fact, Place, Pool, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.checkpoint import params_in_name
+from interlock.infra.rules.reading.planner import sized
 from interlock.infra.rules.reading.units import accelerators, counted, engine_containers, shared_cards, size_of, where
 from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.values import GIB, gib
@@ -24,7 +25,8 @@ class Sharer:
     """One pod on a shared card."""
 
     name: str
-    utilization: float
+    share: float
+    """Part of the card that it takes: its utilization, or more where a KV pool of a fixed size goes beyond that."""
 
 
 def _sharers(pool: Pool, bundle: Bundle, default: float) -> Iterator[Sharer]:
@@ -35,7 +37,16 @@ def _sharers(pool: Pool, bundle: Bundle, default: float) -> Iterator[Sharer]:
         replicas = workload.replicas.default(1)
         if stated.known and replicas.known:
             most = max(replicas.get(), *(_scaled_to(each, workload) for each in bundle.autoscalers), 0)
-            yield from [Sharer(workload.origin.name, stated.get())] * min(most, 64)
+            share = max(stated.get(), _with_its_pool(workload, bundle))
+            yield from [Sharer(workload.origin.name, share)] * min(most, 64)
+
+
+def _with_its_pool(workload: Workload, bundle: Bundle) -> float:
+    """Part of the card for weights, overheads and a KV pool of a fixed size, at the low end; 0 where it cannot be told."""
+    found = sized(workload, bundle) if workload.engine.flag(POOL_FLAG).known else None
+    if found is None or found.total_gib is None:
+        return 0.0
+    return sum(term.gib.low for term in found.terms if term.name != "outside") / found.total_gib.high
 
 
 def _scaled_to(scaler: Autoscaler, workload: Workload) -> int:
@@ -58,15 +69,13 @@ def card_holds_its_engines(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for pool in bundle.pools:
         if not (pool.sharing.known and pool.sharing.get() in ("time-slicing", "mps") and pool.shares.known):
             continue
-        meeting = sorted(_sharers(pool, bundle, float(settings["default_utilization"])), key=lambda each: -each.utilization)[
-            : pool.shares.get()
-        ]
-        total, holds, gone = sum(each.utilization for each in meeting), *_holds(pool, settings)
+        meeting = sorted(_sharers(pool, bundle, float(settings["default_utilization"])), key=lambda each: -each.share)[: pool.shares.get()]
+        total, holds, gone = sum(each.share for each in meeting), *_holds(pool, settings)
         if total > holds + 1e-9:
-            sums = " + ".join(f"{each.utilization:g} ({each.name})" for each in meeting)
+            sums = " + ".join(f"{each.share:.2g} ({each.name})" for each in meeting)
             text = f"{len(meeting)} engines may meet on one card and take {sums} = {total:.2f} of it, but {holds:.2f} is usable ({gone})"
             part = int(100 * holds / len(meeting)) / 100
-            remedy = f"lower gpu_memory_utilization to {part} each, or make fewer shares of a card"
+            remedy = f"lower gpu_memory_utilization (and a fixed KV pool) to {part} of the card each, or make fewer shares of a card"
             yield Hit(pool.shares.path or pool.origin.path or pool.name, text, remedy, str(pool.shares.get()), origin=pool.origin)
 
 

@@ -1,13 +1,15 @@
 """GPU memory: whether the model fits, with which context, and beside whom."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading.planner import answer, card, exact, facts_of, slice_of
+from interlock.infra.rules.reading.planner import card, facts_of, refused, sized, slice_of
 from interlock.infra.rules.reading.units import size_of, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.sizing import SizingResult, Verdict
+from interlock.infra.sizing.follows import whole
 from interlock.infra.values import GIB
 
 _SIZING = "infra/sizing (formulas of vLLM's own planning, measured on public logs: docs/accuracy.md)"
@@ -33,12 +35,9 @@ def _remedy(found: SizingResult, fallback: str) -> str:
     fault="model-too-big",
 )
 def fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    found = answer(workload, bundle)
-    if found is None or found.kv_available_gib is None or found.verdict is not Verdict.DOES_NOT_FIT:
-        return
-    if found.kv_available_gib.high <= 0:
-        text = f"{_budget(found)}: {found.reasons[0]}"
-        yield Hit(where(workload, Place.MODEL, workload.engine.model), text, _remedy(found, "use more GPUs or a smaller model"))
+    for hit in refused(workload, bundle, "MEM-001"):
+        found = sized(workload, bundle)
+        yield replace(hit, summary=f"{_budget(found)}: {hit.summary}", remedy=_remedy(found, hit.remedy)) if found else hit
 
 
 @rule(
@@ -51,20 +50,9 @@ def fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit
     fault="model-too-big",
 )
 def holds_a_request(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    found = answer(workload, bundle)
-    if found is None or found.kv_available_gib is None or found.verdict is not Verdict.DOES_NOT_FIT:
-        return
-    if found.kv_available_gib.high > 0 and not _refused_otherwise(found):
-        flag = workload.engine.flag("max-model-len")
-        longest = found.longest_model_len or 0
-        remedy = f"set --max-model-len {longest // 16 * 16}" if longest else _remedy(found, "use more GPUs")
-        yield Hit(where(workload, Place.ARGS, flag), found.reasons[0], remedy, str(found.max_model_len or ""))
-
-
-def _refused_otherwise(found: SizingResult) -> bool:
-    """Refusals that rules of their own speak of: heads, lengths, shares."""
-    words = ("tensor parallel size", "positions of the model", "pipeline stages", "utilization", "GGUF")
-    return any(word in found.reasons[0] for word in words)
+    for hit in refused(workload, bundle, "MEM-002"):
+        found = sized(workload, bundle)
+        yield replace(hit, value=hit.value or str(found.max_model_len or "")) if found else hit
 
 
 @rule(
@@ -78,7 +66,7 @@ def _refused_otherwise(found: SizingResult) -> bool:
     settings={"least_share": 0.1, "least_requests": 4},
 )
 def tight(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    found = answer(workload, bundle)
+    found = sized(workload, bundle)
     if found is None or found.kv_available_gib is None or found.requested_gib is None or found.verdict is Verdict.DOES_NOT_FIT:
         return
     share = found.kv_available_gib.likely / max(found.requested_gib.likely, 0.01)
@@ -97,23 +85,19 @@ def tight(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     remedy="Lower it, or give rope scaling.",
 )
 def length(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    flag = workload.engine.flag("max-model-len")
-    asked = flag.map(int)
-    facts = facts_of(workload)
-    limit = workload.engine.max_position
-    own = limit.get() if limit.known else facts.max_position if facts else 0
+    flag, limit = workload.engine.flag("max-model-len"), workload.engine.max_position
+    told = list(refused(workload, bundle, "MEM-004"))
+    yield from told
+    asked, facts = flag.map(whole), facts_of(workload)
     stretched = any(not workload.engine.flag(name).absent for name in ("rope-scaling", "hf-overrides", "rope-parameters"))
     allowed = switched_on(workload.engine.env.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", Fact()))
-    if asked.known and own and asked.get() > own and not stretched and not allowed:
-        level = Severity.ERROR if limit.known or exact(workload) else Severity.INFO
+    own = limit.get() if limit.known else facts.max_position if facts else 0
+    if not told and asked.known and own and asked.get() > own and not stretched and not allowed:
+        # A variant may be made for longer contexts than the base model that the catalog knows.
+        level = Severity.ERROR if limit.known else Severity.INFO
         text = f"--max-model-len {asked.get()} is above the {own} positions of the model, and no rope scaling is given"
-        yield Hit(
-            where(workload, Place.ARGS, flag),
-            text,
-            f"set --max-model-len {own} or less, or give rope scaling",
-            str(asked.get()),
-            severity=level,
-        )
+        remedy = f"set --max-model-len to {own} or less, or give rope scaling"
+        yield Hit(where(workload, Place.ARGS, flag), text, remedy, str(asked.get()), severity=level)
 
 
 @rule(
@@ -127,8 +111,10 @@ def length(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
 )
 def utilization(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     flag = workload.engine.flag("gpu-memory-utilization")
+    told = list(refused(workload, bundle, "MEM-005"))
+    yield from told
     share = flag.map(float)
-    if not share.known:
+    if told or not share.known:
         return
     path = where(workload, Place.ARGS, flag)
     if not 0 < share.get() <= 1:
@@ -136,6 +122,19 @@ def utilization(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
     elif share.get() >= float(settings["most"]) and slice_of(workload) is None:
         text = f"--gpu-memory-utilization {share.get():g} leaves nothing for CUDA's own memory: free memory at start is less"
         yield Hit(path, text, "choose a value up to 0.95", flag.get(), severity=Severity.WARNING)
+
+
+@rule(
+    "MEM-006",
+    Severity.ERROR,
+    demand="A KV pool of a fixed size fits the card beside the weights.",
+    reason="It takes the place of gpu_memory_utilization and is not derived from the card: the engine stops with CUDA out of memory.",
+    source="vllm/v1/worker/gpu_worker.py determine_available_memory (kv_cache_memory_bytes)",
+    remedy="Lower --kv-cache-memory-bytes.",
+    fault="model-too-big",
+)
+def fixed_pool_fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    return refused(workload, bundle, "MEM-006")
 
 
 @rule(

@@ -9,6 +9,7 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.checkpoint import weights
 from interlock.infra.rules.reading.units import COUNTED_VENDORS, counted, engine_containers, pod_count, size_of, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
+from interlock.infra.sizing.host import loading_memory
 from interlock.infra.values import GIB, bytes_of, gib
 
 
@@ -117,16 +118,13 @@ def weights_pass_through(workload: Workload, bundle: Bundle, settings: Settings)
     pods = sum(pod_count(pod).value or 1 for pod in workload.pods if any(counted(c) for c in pod.containers)) or 1
     for _, container in engine_containers(workload):
         limit = container.limits.get("memory", Fact()).map(bytes_of)
-        share, processes = size.likely / pods, (4 + 2 * (_ranks_here(workload, container) or 1)) * GIB
-        far = min(float(settings["far"]) * share, processes + min(share, 8 * GIB))
-        tight = min(float(settings["tight"]) * share, processes + min(share, 16 * GIB))
-        if not limit.known or limit.get() >= tight:
+        share = size.likely / pods
+        need = loading_memory(share, _ranks_here(workload, container) or 1, far=float(settings["far"]), tight=float(settings["tight"]))
+        if not limit.known or limit.get() >= need.tight:
             continue
-        level = Severity.ERROR if limit.get() < far else Severity.WARNING
+        level = Severity.ERROR if limit.get() < need.far else Severity.WARNING
         text = f"the container may use {gib(limit.get())}, but {gib(share)} of weights pass through it ({size.origin})"
-        remedy = (
-            f"raise the memory limit to {gib(processes + min(share, 16 * GIB))} (the processes, and memory to read the weights through)"
-        )
+        remedy = f"raise the memory limit to {gib(need.ample)} (the processes, and memory to read the weights through)"
         yield Hit(limit.path, text, remedy, gib(limit.get()), severity=level)
 
 

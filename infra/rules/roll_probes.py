@@ -8,6 +8,7 @@ from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.reading.checkpoint import weights
 from interlock.infra.rules.reading.units import engine_containers, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
+from interlock.infra.sizing.host import load_seconds
 
 
 def least_load_seconds(workload: Workload, settings: Settings) -> tuple[float, str]:
@@ -15,15 +16,12 @@ def least_load_seconds(workload: Workload, settings: Settings) -> tuple[float, s
 
     Process start, compile and graph capture, plus weights at a good download rate, capped: an error must not rest on a slow network.
     """
-    base, cap, rate = float(settings["base_seconds"]), float(settings["cap_seconds"]), float(settings["bytes_per_second"])
-    size = weights(workload)
+    cap, size = float(settings["cap_seconds"]), weights(workload)
     if size is None:
         return float(settings["least_seconds"]), "size of the model unknown, the least of any"
-    need = max(float(settings["least_seconds"]), min(cap, base + size.likely / rate))
-    return (
-        round(need),
-        f"{size.origin}: {base:g} s of start and compile + weights at {rate / 1e6:g} MB/s, at most {cap:g} s",
-    )
+    slow = load_seconds(size.likely).high
+    need = max(float(settings["least_seconds"]), min(cap, slow))
+    return round(need), f"{size.origin} loaded from a hub in {slow:.0f} s with start and compilation, of which at most {cap:g} s count"
 
 
 def killing_probe(container: Container) -> Probe | None:
@@ -53,7 +51,7 @@ def _timing(probe: Probe) -> tuple[Fact[float], Fact[float], Fact[int]]:
     remedy="Add a startupProbe whose periodSeconds x failureThreshold exceeds the load time.",
     fault="probe-too-short",
     links=("https://kubernetes.io/docs/tasks/configure-pod-container/configure-liveness-readiness-startup-probes/",),
-    settings={"least_seconds": 120, "base_seconds": 100, "bytes_per_second": 75e6, "cap_seconds": 300},
+    settings={"least_seconds": 120, "cap_seconds": 300},
 )
 def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     if "probes" in workload.operator_adds:

@@ -1,8 +1,10 @@
 """The budget of one GPU, from request to answer."""
 
-from functools import lru_cache
+from typing import Any
 
+from interlock.infra.sizing.host import load_seconds
 from interlock.infra.sizing.kv.plan import KvPlan, Layout, layout, longest, plan
+from interlock.infra.sizing.refusal import Refusal
 from interlock.infra.sizing.refusals.collect import refusals
 from interlock.infra.sizing.refusals.support import doubted
 from interlock.infra.sizing.request import SizingRequest
@@ -14,7 +16,7 @@ from interlock.infra.sizing.terms.activation import activation
 from interlock.infra.sizing.terms.graphs import GRAPH_SOURCE, OTHER_SOURCE, graphs, non_torch
 from interlock.infra.sizing.terms.weights import SOURCE as WEIGHT_SOURCE
 from interlock.infra.sizing.terms.weights import loaded
-from interlock.infra.sizing.verdict import Pool, judge
+from interlock.infra.sizing.verdict import Pool, judge, refused
 from interlock.infra.sizing.weights.drafts import draft_caches
 from interlock.infra.sizing.weights.rank import whole_weights
 from interlock.infra.values import GIB
@@ -33,6 +35,14 @@ def size(request: SizingRequest, *, suggest: bool = True) -> SizingResult:
     return answer
 
 
+def start_refusals(request: SizingRequest) -> tuple[Refusal, ...]:
+    """What is refused before memory counts. Never raises: a config that cannot be understood refuses nothing."""
+    try:
+        return refusals(resolve(request))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return ()
+
+
 def _guarded(request: SizingRequest) -> SizingResult:
     """A config.json is foreign data: whatever it breaks makes the answer ``unsure``, never an exception."""
     try:
@@ -45,15 +55,14 @@ def _guarded(request: SizingRequest) -> SizingResult:
 
 def _size(found: Resolved) -> SizingResult:
     facts, request = found.facts, found.request
-    version = ".".join(map(str, found.version))
-    refused = refusals(found)
-    if refused or facts is None:
-        return SizingResult(**judge(found, None, refused), unknown=found.unknown, vllm_version=version)
+    against = refusals(found)
+    if against or facts is None:
+        return _unsized(found, against)
     weights = loaded(found, facts) if facts.complete else None
     drafts = draft_caches(facts, request.speculative_method, found.draft)
     groups = layout(facts, found.kv, max(found.max_model_len, 1), drafts) if facts.sizes_cache else None
     if request.given_kv_gib is not None:
-        return _given(found, groups, weights.param_bytes if weights else None, version)
+        return _given(found, groups, weights.param_bytes if weights else None)
     peak, peak_how = activation(found)
     graph, graph_how = graphs(found)
     other, other_how = non_torch(found)
@@ -62,6 +71,7 @@ def _size(found: Resolved) -> SizingResult:
     available = _available(found, requested, weights.gib if weights else None, peak, graph, other)
     pool = _pool(found, groups, available)
     outside = _minus(total, requested) if total and requested else None
+    use = _sum(available, weights.gib, peak, graph, other) if available and weights else None
     rows = (
         ("outside", outside, f"total x (1 - {found.utilization:g})", _BUDGET_SOURCE),
         ("weights", weights.gib if weights else None, weights.formula if weights else "", WEIGHT_SOURCE),
@@ -71,17 +81,25 @@ def _size(found: Resolved) -> SizingResult:
         ("kv_cache", available, "what is left", _BUDGET_SOURCE),
     )
     return SizingResult(
-        **judge(found, pool, ()),
-        unknown=found.unknown,
+        **judge(found, pool, use),
+        **_common(found),
         terms=tuple(Term(name=name, gib=gib, formula=how, source=source) for name, gib, how, source in rows if gib),
         total_gib=total,
         requested_gib=requested,
         **{field: gib for name, field in _TERM_FIELDS.items() for row, gib, _, _ in rows if row == name},
         param_bytes=weights.param_bytes if weights else None,
         host=_host(found),
-        vllm_version=version,
         **_pool_fields(found, groups, pool),
     )
+
+
+def _common(found: Resolved) -> dict[str, Any]:
+    return {"unknown": found.unknown, "vllm_version": ".".join(map(str, found.version))}
+
+
+def _unsized(found: Resolved, against: tuple[Refusal, ...]) -> SizingResult:
+    """Refused before memory counts, or a model of which nothing is known."""
+    return SizingResult(**(refused(*against) if against else judge(found, None)), **_common(found))
 
 
 # Terms that have a field of their own in the answer.
@@ -100,6 +118,10 @@ def _scaled(total: Estimate, share: float) -> Estimate:
 
 def _minus(whole: Estimate, part: Estimate) -> Estimate:
     return Estimate(low=whole.low - part.low, likely=whole.likely - part.likely, high=whole.high - part.high)
+
+
+def _sum(*parts: Estimate) -> Estimate:
+    return Estimate(low=sum(p.low for p in parts), likely=sum(p.likely for p in parts), high=sum(p.high for p in parts))
 
 
 def _available(found: Resolved, requested: Estimate | None, weights: Estimate | None, *others: Estimate) -> Estimate | None:
@@ -163,7 +185,7 @@ def _longest(found: Resolved, pool: Pool) -> int:
     return longest(pool.layout, int(pool.available.low * GIB), limit)
 
 
-def _given(found: Resolved, groups: Layout | None, params: int | None, version: str) -> SizingResult:
+def _given(found: Resolved, groups: Layout | None, params: int | None) -> SizingResult:
     """Only the layout of a given amount of KV memory: exact."""
     gib = found.request.given_kv_gib or 0.0
     available = Estimate(low=gib, likely=gib, high=gib)
@@ -173,19 +195,12 @@ def _given(found: Resolved, groups: Layout | None, params: int | None, version: 
         fields["longest_model_len"] = longest(pool.layout, int(gib * GIB), found.max_model_len)
         if found.fit_length:
             fields["max_model_len"] = fields["longest_model_len"]
-    return SizingResult(
-        **judge(found, pool, ()), unknown=found.unknown, kv_available_gib=available, param_bytes=params, vllm_version=version, **fields
-    )
-
-
-@lru_cache(maxsize=1024)
-def _load_seconds(weights: int) -> float:
-    return weights / 1e9
+    return SizingResult(**judge(found, pool), **_common(found), kv_available_gib=available, param_bytes=params, **fields)
 
 
 def _host(found: Resolved) -> HostSide | None:
     if found.facts is None:
         return None
     whole = whole_weights(found.facts)
-    offload = int(found.request.cpu_offload_gb * GIB) * found.request.tp * found.request.pp
-    return HostSide(weights_bytes=whole, load_seconds=_load_seconds(whole), offload_bytes=offload)
+    offload = int(found.request.cpu_offload_gb * GIB) * found.request.tp * found.request.pp * found.request.dp
+    return HostSide(weights_bytes=whole, load_seconds=load_seconds(whole).likely, offload_bytes=offload)

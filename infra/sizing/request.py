@@ -22,6 +22,10 @@ class SizingRequest(BaseModel):
     """Catalog id or alias (``meta-llama/Llama-3.1-8B-Instruct``)."""
     config: dict[str, Any] | None = Field(default=None, repr=False)
     """A whole config.json in place of a known model; wins over ``model``."""
+    hf_overrides: dict[str, Any] = Field(default_factory=dict)
+    """``--hf-overrides``: fields of the config that the command line changes."""
+    allow_long: bool = False
+    """``VLLM_ALLOW_LONG_MAX_MODEL_LEN``: a length beyond the model's positions is accepted."""
     checkpoint_bytes: int | None = Field(default=None, gt=0)
     """Sum of the checkpoint's tensor bytes (``metadata.total_size`` of the safetensors index), when known."""
     gpu: str | None = None
@@ -40,6 +44,8 @@ class SizingRequest(BaseModel):
     """Data-parallel engines."""
     dcp: int = Field(default=1, ge=1)
     """Decode-context-parallel ranks."""
+    pcp: int = Field(default=1, ge=1)
+    """Prefill-context-parallel ranks."""
     expert_parallel: bool = False
     """Whole experts are spread over TP x DP ranks instead of a slice of each on every rank."""
     dtype: str | None = None
@@ -68,6 +74,8 @@ class SizingRequest(BaseModel):
     """Free memory before the engine starts, when known (another process may be on the card)."""
     enable_prefix_caching: bool | None = None
     """``--enable-prefix-caching``."""
+    chunked_prefill: bool | None = None
+    """``--enable-chunked-prefill``; on when None."""
     async_scheduling: bool | None = None
     """``--async-scheduling``."""
     disable_hybrid_kv_cache_manager: bool | None = None
@@ -98,5 +106,7 @@ class SizingRequest(BaseModel):
     """``--convert`` (``embed``, ``classify``): the model answers with vectors or scores."""
     entry: Entry = Entry.SERVER
     """Server or offline class."""
+    ignored: tuple[str, ...] = ()
+    """What the command line says and the answer does not follow, in sentences; told in ``unknown``."""
     wanted_concurrency: float | None = Field(default=None, gt=0)
     """Requests of the full length that must fit at the same time (1 when None)."""

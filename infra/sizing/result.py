@@ -4,6 +4,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
+from interlock.infra.sizing.refusal import Refusal
+
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -58,7 +60,7 @@ class HostSide(BaseModel):
     weights_bytes: int
     """Bytes that are read from storage for one replica."""
     load_seconds: float
-    """Seconds to read them at 1 GB/s."""
+    """Likely seconds from container start to ready."""
     offload_bytes: int = 0
     """Host memory taken by offloaded weights, all GPUs of a replica together."""
 
@@ -71,6 +73,8 @@ class SizingResult(BaseModel):
     """The answer."""
     reasons: tuple[str, ...]
     """What decides it, most important first."""
+    refusals: tuple[Refusal, ...] = ()
+    """Why the engine would not start; none unless the verdict is ``does_not_fit``."""
     unknown: tuple[str, ...]
     """What was not stated or not known, with the default taken in its place."""
     terms: tuple[Term, ...] = ()

@@ -1,16 +1,12 @@
 """A request with every open setting filled in by the version's own rules, and a list of what was filled in."""
 
-import json
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 
 from interlock.infra.catalog.gpus import Gpu, gpu
-from interlock.infra.catalog.models import find
 from interlock.infra.catalog.vllm_defaults import Version, batch_defaults, newest, parse_version, switch, v2_architectures
+from interlock.infra.sizing.described import draft_of, model_of
 from interlock.infra.sizing.kv.pages import Settings
-from interlock.infra.sizing.model.facts import ModelFacts, from_config
-from interlock.infra.sizing.model.lookup import model_facts
-from interlock.infra.sizing.model.stated import in_words
+from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.request import Entry, SizingRequest
 from interlock.infra.sizing.result import Estimate
 from interlock.infra.sizing.weights.ledger import Shard
@@ -66,42 +62,6 @@ class Resolved:
     def capability(self) -> float:
         """Compute capability (9.0 when the GPU is not known)."""
         return self.gpu.compute_capability if self.gpu else 9.0
-
-
-@lru_cache(maxsize=256)
-def _described(config: str, name: str, quantization: str | None, checkpoint_bytes: int | None, convert: str | None) -> ModelFacts:
-    """Facts of a whole config.json, kept: what is derived from them is kept with them."""
-    found = from_config(json.loads(config), name, quantization=quantization, checkpoint_bytes=checkpoint_bytes)
-    return replace(found, convert=convert or "")
-
-
-def _facts(request: SizingRequest) -> ModelFacts | None:
-    if request.config is not None:
-        return _described(
-            json.dumps(request.config, default=str), request.model or "", request.quantization, request.checkpoint_bytes, request.convert
-        )
-    found = model_facts(request.model, request.quantization) if request.model else None
-    if found is not None and request.checkpoint_bytes:
-        return replace(found, checkpoint_bytes=request.checkpoint_bytes)
-    return found
-
-
-def _requantized(facts: ModelFacts, request: SizingRequest) -> ModelFacts:
-    """``--quantization fp8`` on a 16-bit model quantizes while loading."""
-    if request.quantization and facts.quantization is None:
-        found = in_words(request.quantization)
-        return facts.with_quantization(found) if found else facts
-    return facts
-
-
-def _converted(facts: ModelFacts, request: SizingRequest) -> ModelFacts:
-    return replace(facts, convert=request.convert) if request.convert and request.convert != facts.convert else facts
-
-
-def _draft(request: SizingRequest) -> ModelFacts | None:
-    if request.draft_config is not None:
-        return from_config(request.draft_config, "draft")
-    return model_facts(request.draft_model) if request.draft_model and find(request.draft_model) else None
 
 
 def _memory(request: SizingRequest, found: Gpu | None) -> Estimate | None:
@@ -185,6 +145,8 @@ def _batches(request: SizingRequest, version: Version, memory: Estimate | None, 
     tokens = request.max_num_batched_tokens
     if tokens is None:
         tokens = server if request.entry is Entry.SERVER else offline
+        if request.chunked_prefill is False:  # a step must hold a whole prompt (engine/arg_utils.py)
+            tokens = max(tokens, length)
         if length > 0:
             tokens = min(tokens, sequences * length)
     return (min(sequences, tokens) if request.max_num_seqs is None else sequences), tokens
@@ -207,7 +169,7 @@ def _kv_settings(
         version=version,
         tp=request.tp,
         pp=request.pp,
-        context_parallel=request.dcp,
+        context_parallel=request.dcp * request.pcp,
         block_size=request.block_size,
         element=element,
         scales=scales,
@@ -224,9 +186,7 @@ def _kv_settings(
 
 def resolve(request: SizingRequest) -> Resolved:
     """Fill in the open settings. Never raises: what cannot be filled stays empty and is listed."""
-    facts = _facts(request)
-    if facts is not None:
-        facts = _converted(_requantized(facts, request), request)
+    facts = model_of(request)
     card = gpu(request.gpu) if request.gpu else None
     memory = _memory(request, card)
     version = (parse_version(request.vllm_version) if request.vllm_version else None) or newest()
@@ -238,13 +198,14 @@ def resolve(request: SizingRequest) -> Resolved:
     v2 = runs_v2(facts, version, request.speculative_method)
     in_flight = steps_in_flight(request, facts, version, v2) * tokens
     kv = _kv_settings(request, facts, version, width, in_flight=in_flight, tokens=tokens, card=card)
+    spread = request.dp * request.pcp  # experts are cut over both (fused_moe/config.py, flatten_tp_across_dp_and_pcp)
     utilization = request.gpu_memory_utilization or float(switch("utilization", version))
     told = length or "nothing (the model's own length is not known)"
     filled = (".".join(map(str, version)), utilization, told, sequences, tokens)
     return Resolved(
         request=request,
         facts=facts,
-        draft=_draft(request),
+        draft=draft_of(request),
         gpu=card,
         memory=memory,
         version=version,
@@ -257,9 +218,9 @@ def resolve(request: SizingRequest) -> Resolved:
         v0=v0,
         v2=v2,
         kv=kv,
-        shard=Shard(request.tp, request.pp, 0, request.tp * request.dp if request.expert_parallel else 1, version, request.dp),
+        shard=Shard(request.tp, request.pp, 0, request.tp * spread if request.expert_parallel else 1, version, spread),
         width=width,
-        unknown=_unknown(request, dict(zip(_FILLED, filled, strict=True))),
+        unknown=(*request.ignored, *_unknown(request, dict(zip(_FILLED, filled, strict=True)))),
     )
 
 

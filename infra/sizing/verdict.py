@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from interlock.infra.sizing.kv.plan import KvPlan, Layout, longest
+from interlock.infra.sizing.refusal import Kind, Refusal
 from interlock.infra.sizing.result import Estimate, Verdict
 from interlock.infra.sizing.settings import Resolved
 from interlock.infra.sizing.terms.graphs import growth_gib, start_gib
@@ -26,6 +27,7 @@ class Judgement(TypedDict):
 
     verdict: Verdict
     reasons: tuple[str, ...]
+    refusals: tuple[Refusal, ...]
 
 
 def _unsure(found: Resolved) -> list[str]:
@@ -45,42 +47,93 @@ def _unsure(found: Resolved) -> list[str]:
     return reasons
 
 
-def judge(found: Resolved, pool: Pool | None, refused: tuple[str, ...]) -> Judgement:
-    """The verdict with its reasons."""
-    if refused:
-        return {"verdict": Verdict.DOES_NOT_FIT, "reasons": refused}
+def refused(*refusals: Refusal) -> Judgement:
+    """The verdict where something is refused: the reasons are the refusals' own."""
+    return {"verdict": Verdict.DOES_NOT_FIT, "reasons": tuple(each.text for each in refusals), "refusals": refusals}
+
+
+def _said(verdict: Verdict, *reasons: str) -> Judgement:
+    return {"verdict": verdict, "reasons": reasons, "refusals": ()}
+
+
+def judge(found: Resolved, pool: Pool | None, use: Estimate | None = None) -> Judgement:
+    """The verdict with its reasons. ``use``: GiB that the engine takes beside and with a KV pool of a fixed size."""
     if pool is None:
-        return {"verdict": Verdict.UNSURE, "reasons": tuple(_unsure(found))}
-    refusal, doubt = headroom(found)
-    if refusal:
-        return {"verdict": Verdict.DOES_NOT_FIT, "reasons": (refusal,)}
-    if pool.low.fits and _concurrent(found, pool.low) and doubt:
-        return {"verdict": Verdict.UNSURE, "reasons": (doubt,)}
+        return _said(Verdict.UNSURE, *_unsure(found))
+    start = headroom(found)
+    over = _beyond_card(found, use) if use is not None else Doubt()
+    refusals = tuple(each for each in (start.refusal, over.refusal) if each)
+    if refusals:
+        return refused(*refusals)
+    doubt = start.text or over.text
     if pool.low.fits and _concurrent(found, pool.low):
-        return {"verdict": Verdict.FITS, "reasons": (_arithmetic(found, pool, pool.low, pool.available.low),)}
+        return _said(Verdict.UNSURE, doubt) if doubt else _said(Verdict.FITS, _arithmetic(found, pool, pool.low, pool.available.low))
     if not pool.high.fits or not _concurrent(found, pool.high):
-        return {"verdict": Verdict.DOES_NOT_FIT, "reasons": (_arithmetic(found, pool, pool.high, pool.available.high),)}
+        return refused(_too_small(found, pool))
     reason = _arithmetic(found, pool, pool.likely, pool.available.likely)
-    spread = f"KV memory is between {pool.available.low:.2f} and {pool.available.high:.2f} GiB: {reason}"
-    return {"verdict": Verdict.UNSURE, "reasons": (spread,)}
+    return _said(Verdict.UNSURE, f"KV memory is between {pool.available.low:.2f} and {pool.available.high:.2f} GiB: {reason}")
 
 
-def headroom(found: Resolved) -> tuple[str | None, str | None]:
-    """(why it cannot start, why it may run out) from what utilization leaves free on the card."""
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why it cannot start, or why it may run out."""
+
+    refusal: Refusal | None = None
+    text: str = ""
+
+
+def _too_small(found: Resolved, pool: Pool) -> Refusal:
+    """The pool at its high end holds no request, or fewer than are wanted."""
+    available = pool.available.high
+    text = _arithmetic(found, pool, pool.high, available)
+    if available <= 0:
+        return Refusal(kind=Kind.WEIGHTS, field="model", text=text, remedy="use more GPUs, larger ones, or a smaller or quantized model")
+    flag, shorter = "max-model-len", longest(pool.layout, int(max(pool.available.low, 0) * GIB), found.max_model_len) // 16 * 16
+    remedy = f"set --{flag} to {shorter} (fits for sure)" if shorter and not pool.high.fits else "use more GPUs or larger ones"
+    return Refusal(kind=Kind.REQUEST, field=flag, text=text, remedy=remedy)
+
+
+def _beyond_card(found: Resolved, use: Estimate) -> Doubt:
+    """A fixed pool is not derived from the card, so the card need not hold it: all engines of the card together are compared with it."""
+    if found.memory is None or not found.request.kv_cache_memory_bytes:
+        return Doubt()
+    count, flag = found.request.sharers, "kv-cache-memory-bytes"
+    each = f"{count} engines x " if count > 1 else ""
+    pool = found.request.kv_cache_memory_bytes / GIB
+    if use.low * count > found.memory.high:
+        text = (
+            f"{each}({use.low - pool:.2f} GiB of weights and overheads + {pool:.2f} GiB of KV cache) = {use.low * count:.2f} GiB, "
+            f"the card has {found.memory.high:.2f}"
+        )
+        least = int((found.memory.low / count - (use.high - pool)) * 1024) << 20
+        remedy = f"set --{flag} to {least} or less" if least > 0 else "use larger GPUs, or fewer engines on each"
+        return Doubt(Refusal(kind=Kind.POOL, field=flag, text=text, remedy=remedy))
+    if use.high * count > found.memory.low:
+        return Doubt(text=f"{each}{use.low:.2f} to {use.high:.2f} GiB with a KV cache of {pool:.2f}, the card has {found.memory.low:.2f}")
+    return Doubt()
+
+
+def headroom(found: Resolved) -> Doubt:
+    """What utilization leaves free on the card."""
     if found.memory is None or found.request.kv_cache_memory_bytes or found.request.given_kv_gib is not None:
-        return None, None
+        return Doubt()
     start, growth, free = start_gib(found), growth_gib(found), found.request.free_at_start_gib
     asked = found.memory.likely * found.utilization
     most_free = min(free, found.memory.high) if free is not None else found.memory.likely - start.low
     if asked > most_free:
-        return f"utilization {found.utilization:g} asks for {asked:.2f} GiB, at most {most_free:.2f} GiB are free at the start", None
+        flag, text = (
+            "gpu-memory-utilization",
+            f"utilization {found.utilization:g} asks for {asked:.2f} GiB, at most {most_free:.2f} GiB are free at the start",
+        )
+        share = int(100 * most_free / found.memory.likely) / 100
+        return Doubt(Refusal(kind=Kind.FREE_MEMORY, field=flag, text=text, remedy=f"set --{flag} to {share:g} or less"))
     outside = found.memory.likely - asked
     if free is None and start.likely + growth.high > outside:
-        return None, (
-            f"utilization {found.utilization:g} leaves {outside:.2f} GiB outside the budget; "
+        return Doubt(
+            text=f"utilization {found.utilization:g} leaves {outside:.2f} GiB outside the budget; "
             f"contexts, collectives and graphs may need up to {start.likely + growth.high:.2f} GiB"
         )
-    return None, None
+    return Doubt()
 
 
 def _concurrent(found: Resolved, plan: KvPlan) -> bool:

@@ -92,12 +92,17 @@ def test_a_refused_plan_stops_before_the_first_resource_and_lists_every_contradi
             "servers": [
                 {
                     "name": "a",
-                    "model": {"id": "x/y", "attention_heads": 64},
+                    "model": {"id": "x/y", "attention_heads": 64, "unsized": "a test"},
                     "pool": "h100",
                     "gpus": 2,
                     "engine": {"tensor_parallel_size": 4},
                 },
-                {"name": "b", "model": {"id": "x/y", "attention_heads": 28}, "pool": "h100", "engine": {"tensor_parallel_size": 8}},
+                {
+                    "name": "b",
+                    "model": {"id": "x/y", "attention_heads": 28, "unsized": "a test"},
+                    "pool": "h100",
+                    "engine": {"tensor_parallel_size": 8},
+                },
             ],
         }
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from interlock.infra.sizing.cases import answer_of
+from interlock.cli.size_lines import answer_of
 from tools.common import ToolError
 from tools.engine_env import env
 

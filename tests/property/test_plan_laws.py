@@ -46,6 +46,7 @@ def servers(draw: st.DrawFn, index: int, pools: list[str]) -> dict[str, Any]:
         "name": f"s{index}",
         "model": {
             "id": "org/model",
+            "unsized": "weights are not always stated",
             "attention_heads": draw(st.sampled_from([None, 28, 32, 64])),
             "weights_gib": draw(st.sampled_from([None, 1.0, 15.0, 140.0])),
         },

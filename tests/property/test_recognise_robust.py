@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interlock.cli.reading import load_text
+from interlock.infra.engine.arguments import read_arguments
+from interlock.infra.engine.words import Word
 from interlock.infra.facts import Bundle, Fact
 from interlock.infra.recognise import UNKNOWN, Document, recognise
-from interlock.infra.recognise.arguments import read_arguments
 from interlock.infra.recognise.shell import Shell
-from interlock.infra.recognise.words import Word
 from interlock.infra.rules.judge import judge
 from tests.support import TODAY
 

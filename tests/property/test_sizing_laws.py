@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from interlock.cli.size_lines import answer_of
 from interlock.infra.catalog.gpus import gpus
 from interlock.infra.sizing import Estimate, SizingRequest, SizingResult, Verdict, model_facts, size
-from interlock.infra.sizing.cases import answer_of
 from interlock.infra.sizing.refusals.parallel import tp_problem
 from interlock.infra.sizing.weights.ledger import Shard
 from interlock.infra.sizing.weights.rank import rank_weights

@@ -37,7 +37,6 @@ def test_engine_arguments_survive_json() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"max_num_batched_tokens": 100, "max_num_seqs": 200}, "vLLM refuses to start"),
         ({"max_loras": 4}, "without enable_lora"),
         ({"gpu_memory_utilization": 1.2}, "less than or equal to 1"),
         ({"tensor_parallel_size": 0}, "greater than or equal to 1"),

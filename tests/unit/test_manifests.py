@@ -16,7 +16,7 @@ BASE: dict[str, Any] = {
 
 
 def objects(**server: Any) -> dict[str, dict[str, Any]]:
-    config = load({**BASE, "servers": [{"name": "s", "model": {"id": "org/model"}, "pool": "p", **server}]})
+    config = load({**BASE, "servers": [{"name": "s", "model": {"id": "org/model", "unsized": "a test"}, "pool": "p", **server}]})
     return {each["kind"]: each for each in render(config, plan(config, "dev"))}
 
 

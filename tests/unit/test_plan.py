@@ -13,7 +13,10 @@ POOL = {"name": "h100", "gpu": "h100", "nodes": 2, "gpus_per_node": 8, "cpu": "9
 
 
 def planned(*servers: dict[str, Any], pool: dict[str, Any] | None = None, **more: Any) -> ClusterPlan:
-    written = [{"name": f"s{index}", "model": {"id": "org/model"}, "pool": "h100", **server} for index, server in enumerate(servers)]
+    written = [
+        {"name": f"s{index}", "model": {"id": "org/model", "unsized": "a test"}, "pool": "h100", **server}
+        for index, server in enumerate(servers)
+    ]
     return preview(
         load({"target": {"local": "dev"}, "namespace": "n", "pools": [pool or POOL], "servers": written, **more}), "dev", today=TODAY
     )
@@ -39,9 +42,9 @@ def test_the_gpus_are_decided_from_the_parallel_sizes_when_only_those_are_given(
         ({"gpus": 2, "engine": {"tensor_parallel_size": 4}}, "servers[0].gpus", "TP 4 x PP 1 = 4 GPUs, but the replica asks for 2"),
         ({"gpus": 4, "engine": {"tensor_parallel_size": 2}}, "servers[0].gpus", "TP 2 x PP 1 = 2 GPUs, but the replica asks for 4"),
         (
-            {"model": {"id": "org/model", "attention_heads": 28}, "engine": {"tensor_parallel_size": 8}},
+            {"model": {"id": "org/model", "attention_heads": 28, "unsized": "a test"}, "engine": {"tensor_parallel_size": 8}},
             "servers[0].engine.tensor_parallel_size",
-            "28 attention heads / TP 8 = 3.50",
+            "28 attention heads are not divisible by tensor parallel size 8",
         ),
         ({"gpus": 16}, "servers[0].gpus", "16 GPUs in one pod, but a node of pool h100 has 8"),
         (
@@ -65,7 +68,7 @@ def test_a_contradiction_is_refused_at_its_field_with_the_arithmetic(server: dic
     "server",
     [
         {"gpus": 8, "replicas": 2},
-        {"gpus": 6, "engine": {"tensor_parallel_size": 6}, "model": {"id": "org/model", "attention_heads": 48}},
+        {"gpus": 6, "engine": {"tensor_parallel_size": 6}, "model": {"id": "org/model", "attention_heads": 48, "unsized": "a test"}},
         {"model": {"id": "org/model", "weights_gib": 60}, "engine": {"tensor_parallel_size": 2}, "startup_seconds": 200},
         {"replicas": 0},
         {"engine": {"tensor_parallel_size": 2, "data_parallel_size": 4}, "gpus": 8},

@@ -2,8 +2,8 @@
 
 import pytest
 
-from interlock.infra.recognise.arguments import Arguments, read_arguments
-from interlock.infra.recognise.words import Word
+from interlock.infra.engine.arguments import Arguments, read_arguments
+from interlock.infra.engine.words import Word
 
 
 def read(*words: str, split: bool = False) -> Arguments:

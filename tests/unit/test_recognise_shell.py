@@ -2,9 +2,9 @@
 
 import pytest
 
+from interlock.infra.engine.words import Command
 from interlock.infra.facts import Fact, known, unknown
 from interlock.infra.recognise.shell import Shell
-from interlock.infra.recognise.words import Command
 
 ENVIRONMENT = {"TP": known("2"), "MODEL": known("a/b"), "KEY": unknown(why="a secret"), "EXTRA": known("--x 1 --y")}
 

@@ -184,6 +184,9 @@ def second_engine(made: Manifest) -> None:
     pod(made)["containers"].append({key: other[key] for key in ("name", "image", "command", "args", "ports")})
 
 
+_SCALING = '{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}'
+YARN = f'{{"max_position_embeddings": 131072, "rope_scaling": {_SCALING}}}'
+
 GREEDY = [
     ("an annotation with timeout in its name", "NET-007", [server(), service(), noted("proxy-next-upstream-timeout", "0")]),
     (
@@ -354,7 +357,7 @@ GREEDY = [
     (
         "a length beyond with rope scaling",
         "MEM-004",
-        [server(args("--max-model-len=65536", '--hf-overrides={"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}'))],
+        [server(args("--max-model-len=65536", f"--hf-overrides={YARN}"))],
     ),
     ("an unknown GPU decides nothing", "MEM-001", [server(put("command", value=["vllm", "serve", "meta-llama/Llama-3.1-405B-Instruct"]))]),
     ("a fine card for the model", "MEM-002", [server(lambda made: pod(made).update(nodeSelector={"nvidia.com/gpu.product": "NVIDIA-L4"}))]),

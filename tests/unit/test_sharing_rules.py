@@ -72,9 +72,9 @@ def test_replicas_that_autoscaling_adds_meet_as_well() -> None:
 
 
 def test_a_shared_server_whose_model_is_unknown_must_state_its_pool() -> None:
-    (finding,) = found(planned(SLICED, {"model": {"id": "acme/unknown"}}), "GPU-102")
+    (finding,) = found(planned(SLICED, {"model": {"id": "acme/unknown", "unsized": "a test"}}), "GPU-102")
     assert finding.severity is Severity.ERROR
-    stated = {"model": {"id": "acme/unknown"}, "engine": {"kv_cache_memory_bytes": 2**31}}
+    stated = {"model": {"id": "acme/unknown", "unsized": "a test"}, "engine": {"kv_cache_memory_bytes": 2**31}}
     assert found(planned(SLICED, stated), "GPU-102") == []
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from interlock.infra.sizing.cases import answer_of, request_of
+from interlock.cli.size_lines import answer_of, request_of
 
 GOOD = {
     "id": "a",
@@ -72,7 +72,6 @@ def test_a_missing_length_decides_nothing_by_itself() -> None:
 
 def test_gpus_without_a_split_are_tensor_parallel() -> None:
     request, _ = request_of({"model": "Qwen/Qwen3-8B", "n_gpus": 4})
-    assert request is not None
     assert request.tp == 4
 
 
@@ -96,3 +95,15 @@ def test_the_speculative_config_adds_the_drafts_layer_to_the_pool() -> None:
     plain = answer_of(case)["num_blocks"]
     drafted = answer_of({**case, "speculative_config": {"method": "mtp", "num_speculative_tokens": 1}})["num_blocks"]
     assert drafted == pytest.approx(plain * 61 / 62, abs=1)
+
+
+def test_a_field_that_nobody_knows_is_named_and_never_dropped_in_silence() -> None:
+    assert any(
+        line.startswith("foo_bar is neither a field of a case nor an argument") for line in answer_of({**GOOD, "foo_bar": 3})["unknown"]
+    )
+
+
+def test_every_refusal_of_a_case_has_its_kind_its_argument_and_its_fix() -> None:
+    (refusal,) = answer_of({**GOOD, "block_size": 17})["refusals"]
+    assert (refusal["kind"], refusal["field"]) == ("block-size", "block-size")
+    assert refusal["remedy"] == "set --block-size to 16, or leave it to the engine"

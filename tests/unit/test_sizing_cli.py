@@ -78,6 +78,9 @@ def test_lines_can_come_from_standard_input() -> None:
         (["-m", "./nowhere", "-g", "H100"], "is neither a file or folder nor in the catalog"),
         (["-m", "Qwen/Qwen3-8B", "-g", "H1000"], "'H1000' is not in the catalog (near: H200"),
         (["-m", "Qwen/Qwen3-8B"], "--gpu: is not given"),
+        (["-m", "Qwen/Qwen3-8B", "-g", "H100", "-a", "foo_bar=3"], "'foo_bar' is not an argument of vLLM"),
+        (["-m", "Qwen/Qwen3-8B", "-g", "H100", "-a", "max_num_sequences=3"], "(near: max_num_seqs"),
+        (["-m", "Qwen/Qwen3-8B", "-g", "H100", "--vllm-version", "banana"], "'banana' is not a version"),
     ],
 )
 def test_wrong_usage_is_a_message_and_never_a_traceback(arguments: list[str], words: str) -> None:
@@ -89,6 +92,13 @@ def test_wrong_usage_is_a_message_and_never_a_traceback(arguments: list[str], wo
 def test_an_unknown_gpu_whose_memory_is_given_is_judged() -> None:
     result = run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H1000", "--gpu-total-gib", "79.2", "--json"])
     assert json.loads(result.output)["verdict"] == "fits"
+
+
+def test_any_argument_of_vllm_may_be_given_and_what_is_not_followed_is_named() -> None:
+    result = run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H100", "-a", "port=80", "-a", 'kv_transfer_config={"kv_connector": "x"}', "--json"])
+    unknown = json.loads(result.output)["unknown"]
+    assert "--kv-transfer-config is not followed: it may change the memory that the engine takes" in unknown
+    assert not any("port" in line for line in unknown)
 
 
 def test_a_config_that_is_not_json_is_a_message(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from interlock.cli.size_lines import answer_of, request_of
 from interlock.infra.catalog.vllm_defaults import parse_version
-from interlock.infra.sizing.cases import answer_of, request_of
 from interlock.infra.sizing.settings import resolve
 from interlock.infra.sizing.weights.drafts import draft_bytes
 from interlock.infra.sizing.weights.ledger import Shard

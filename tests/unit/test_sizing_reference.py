@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from interlock.cli.size_lines import answer_of
 from interlock.infra.sizing import model_facts
-from interlock.infra.sizing.cases import answer_of
 from interlock.infra.sizing.weights.ledger import Shard
 from interlock.infra.sizing.weights.rank import rank_weights
 

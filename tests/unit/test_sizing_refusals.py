@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from interlock.infra.sizing.cases import answer_of
+from interlock.cli.size_lines import answer_of
 from tools.oracle import catalog
 
 LLAMA: dict[str, Any] = {

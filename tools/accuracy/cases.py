@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from interlock.cli.size_lines import answer_of, request_of
 from interlock.infra.catalog.vllm_defaults import parse_version
-from interlock.infra.sizing.cases import answer_of, request_of
 from interlock.infra.sizing.settings import resolve
 from tools.common import ROOT
 

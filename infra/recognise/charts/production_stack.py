@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
+from interlock.infra.engine.arguments import read_arguments
+from interlock.infra.engine.words import Word
 from interlock.infra.facts import Engine, Fact, Origin, Rollout, Workload, absent, known
-from interlock.infra.recognise.arguments import read_arguments
 from interlock.infra.recognise.charts.parts import ADDS, image_of
 from interlock.infra.recognise.containers import raw_list
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, Overlay, origin
 from interlock.infra.recognise.engines import keyword_flags, sized, with_flags
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
-from interlock.infra.recognise.words import Word
 from interlock.infra.recognise.workloads import Result, engines_in
 
 # Fields of vllmConfig that are the chart's own and no flags (helm/templates/deployment-vllm-multi.yaml).

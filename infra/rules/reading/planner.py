@@ -1,35 +1,60 @@
-"""What the planner is asked about a workload: model facts, the card or slice, and whether the model fits it."""
+"""What the planner is asked about a workload: model facts, the card or slice, and what would be refused."""
 
 import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
-
-from pydantic import ValidationError
 
 from interlock.infra.catalog.gpus import Gpu, gpu
 from interlock.infra.catalog.models import entry
-from interlock.infra.facts import Bundle, Fact, Pool, Workload
-from interlock.infra.rules.reading.units import accelerators, engine_containers, size_of, switched_on
-from interlock.infra.sizing import ModelFacts, SizingRequest, SizingResult, model_facts, size, whole_weights
+from interlock.infra.facts import Bundle, Fact, Place, Workload
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading.units import accelerators, engine_containers, where
+from interlock.infra.rules.rule import Hit
+from interlock.infra.sizing import Kind, ModelFacts, Refusal, SizingRequest, SizingResult, model_facts, start_refusals, whole_weights
+from interlock.infra.sizing.ask import Card, Model, Question, answer, ask
 from interlock.infra.values import GIB
 
-_MOST_RANKS = 1024
-_SWITCHES = {
-    "enforce_eager": "enforce-eager",
-    "enable_prefix_caching": "enable-prefix-caching",
-    "language_model_only": "language-model-only",
+# The oldest version whose start-up checks are known well: what it refuses, and the newest does not, is a warning without a version.
+_OLDEST = "0.8.5"
+# Where the same figure is stated as in the catalog, the catalog's interval is the better one.
+_SAME = 0.002
+
+CLAIMED: Mapping[Kind, str] = {
+    Kind.HEADS: "GPU-002",
+    Kind.WIDTHS: "GPU-023",
+    Kind.GROUPS: "GPU-023",
+    Kind.WEIGHTS: "MEM-001",
+    Kind.REQUEST: "MEM-002",
+    Kind.LENGTH: "MEM-004",
+    Kind.FREE_MEMORY: "MEM-005",
+    Kind.POOL: "MEM-006",
+    Kind.DRAFT: "ARG-014",
+    Kind.STEP: "ARG-015",
+    Kind.EXPERTS: "ARG-016",
 }
-_WHOLE = {"max_model_len": "max-model-len", "max_num_seqs": "max-num-seqs", "max_num_batched_tokens": "max-num-batched-tokens"}
-_TEXTS = {"dtype": "dtype", "quantization": "quantization", "kv_cache_dtype": "kv-cache-dtype"}
-_UNREADABLE = (
-    "hf-overrides",
-    "rope-scaling",
-    "config-format",
-    "load-format",
-    "kv-transfer-config",
-    "kv-offloading-size",
-    "additional-config",
-)
+"""The rule that speaks of a kind of refusal; ``OTHERS`` speaks of every other kind."""
+OTHERS = "ARG-019"
+
+_MODEL = frozenset({"model", "hf_overrides", "hf-config-path", "model-class-overrides"})
+_STORED = frozenset({"quantization", "checkpoint", "kernels"})
+_MEMORY = frozenset({Kind.WEIGHTS, Kind.REQUEST, Kind.POOL, Kind.FREE_MEMORY})
+_READS: Mapping[Kind, frozenset[str]] = {
+    Kind.HEADS: frozenset({"tp"}),
+    Kind.WIDTHS: frozenset({"tp", "expert_parallel", "ranks"}),
+    Kind.GROUPS: frozenset({"tp", "expert_parallel", "ranks", "quantization", "checkpoint"}),
+    Kind.PIPELINE: frozenset({"pp"}),
+    Kind.EXPERTS: frozenset({"expert_parallel"}),
+    Kind.LENGTH: frozenset({"max_model_len", "allow_long"}),
+    Kind.STEP: frozenset({"max_model_len", "max_num_seqs", "max_num_batched_tokens", "chunked_prefill"}),
+    Kind.BLOCK_SIZE: frozenset({"block_size", "kernels"}),
+    Kind.DTYPE: frozenset({"dtype", "kv_cache_dtype", "dcp"}) | _STORED,
+    Kind.CACHE_DTYPE: frozenset({"dtype", "kv_cache_dtype"}) | _STORED,
+    Kind.ARCHITECTURE: frozenset(),
+    Kind.FORMAT: _STORED,
+    Kind.DRAFT: frozenset({"speculative_method"}),
+}
+"""What a kind of refusal depends on beside the model; every field for the others. A refusal that depends on something open is not told."""
 
 
 def facts_of(workload: Workload) -> ModelFacts | None:
@@ -83,38 +108,40 @@ def capability(workload: Workload, bundle: Bundle) -> float | None:
     return found.compute_capability if found else None
 
 
-def sharers(workload: Workload, pool: Pool | None) -> int:
-    """Engines that may sit on one card."""
-    shared = pool is not None and pool.shares.known and pool.sharing.value in ("time-slicing", "mps")
-    return max(1, pool.shares.get()) if shared and pool is not None else 1
+def _card(workload: Workload, bundle: Bundle) -> Card:
+    """The card or slice under each rank. Who meets on a shared card is a question of the whole pool (GPU-101), not of one engine."""
+    pool, found, profile = bundle.pool(workload), card(workload, bundle), slice_of(workload)
+    known_slice = found.geometry.profile(profile) if found and found.geometry and profile else None
+    listed = known_slice.memory_gib if known_slice else found.memory_gib.likely if found else 0.0
+    total = pool.gpu_memory.get() / GIB if pool and pool.gpu_memory.known else None
+    if total is not None and abs(total - listed) <= _SAME * listed:
+        total = None
+    return Card(gpu=found.name if found else None, total_gib=total, mig_profile=profile)
 
 
-def request_of(workload: Workload, bundle: Bundle) -> SizingRequest | None:
-    """The question for the planner; None where something that decides the answer is not known."""
-    engine, pool, found = workload.engine, bundle.pool(workload), card(workload, bundle)
-    total = pool.gpu_memory if pool else Fact()
-    sizes = [size_of(workload, fact) for fact in (engine.tensor_parallel, engine.pipeline_parallel)]
-    opaque = any(not engine.flag(name).absent for name in _UNREADABLE)
-    facts = facts_of(workload)
-    counted = all(fact.known and 1 <= fact.get() <= _MOST_RANKS for fact in sizes)
-    if facts is None or not _storage_known(workload, facts) or (found is None and not total.known) or opaque or not counted:
-        return None
-    if workload.vendor.known and workload.vendor.get() != "nvidia":
-        return None
-    values: dict[str, Any] = {"tp": sizes[0].get(), "pp": sizes[1].get(), "vllm_version": _text(engine.version)}
-    values |= {"gpu": found.name if found else None, "mig_profile": slice_of(workload)}
-    values |= {"gpu_total_gib": total.get() / GIB} if total.known else {}
-    values |= {"config": dict(engine.config)} if engine.config is not None else {"model": facts_name(workload)}
-    values |= {"checkpoint_bytes": engine.weight_bytes.get()} if engine.weight_bytes.known else {}
-    for name, fact in _stated(workload).items():
-        if fact.unknown:
-            return None
-        if fact.known:
-            values[name] = fact.get()
-    try:
-        return SizingRequest(**values)
-    except (ValidationError, TypeError):
-        return None
+def question_of(workload: Workload, bundle: Bundle, version: str | None = None) -> Question:
+    """The question for the planner."""
+    engine, facts = workload.engine, facts_of(workload)
+    model = Model(
+        name=None if engine.config is not None or facts is None else facts.name,
+        config=engine.config,
+        checkpoint_bytes=engine.weight_bytes.value if engine.weight_bytes.known else None,
+        quantization=_text(engine.quantization),
+    )
+    flags = {flag.name: flag.value for flag in engine.flags}
+    asked = ask(flags, engine.env, model, _card(workload, bundle), version or _text(engine.version), complete=engine.complete)
+    return Question(asked.request, {**asked.open, **_beside(workload, facts)})
+
+
+def _beside(workload: Workload, facts: ModelFacts | None) -> dict[str, str]:
+    """What leaves a question open beside its arguments."""
+    vendor = workload.vendor.get() if workload.vendor.known else "nvidia"
+    found = {} if vendor == "nvidia" else {"kernels": f"{vendor} has its own kernels"}
+    if vendor not in ("nvidia", "amd"):
+        found["ranks"] = f"{vendor} counts its devices in its own way"
+    if facts is not None and not _storage_known(workload, facts):
+        found["checkpoint"] = "how it is stored is not stated"
+    return found
 
 
 def _storage_known(workload: Workload, facts: ModelFacts) -> bool:
@@ -136,50 +163,60 @@ def checkpoint_bytes(workload: Workload) -> int | None:
     facts = _named(str(workload.engine.model.value), None)
     if facts is None or not facts.complete or not _storage_known(workload, facts):
         return None
-    return whole_weights(facts) or None
+    return facts.checkpoint_bytes or whole_weights(facts) or None
 
 
-def facts_name(workload: Workload) -> str:
-    """The model's name as the catalog finds it."""
-    found = facts_of(workload)
-    return found.name if found else ""
+def request_of(workload: Workload, bundle: Bundle) -> SizingRequest | None:
+    """The request; None where something that decides the memory is not known."""
+    asked = question_of(workload, bundle)
+    return asked.request if not asked.open and (asked.request.gpu or asked.request.gpu_total_gib) else None
 
 
-def _stated(workload: Workload) -> dict[str, Fact[Any]]:
-    engine = workload.engine
-    stated: dict[str, Fact[Any]] = {name: engine.flag(flag) for name, flag in _TEXTS.items()}
-    stated |= {name: engine.flag(flag).map(_whole) for name, flag in _WHOLE.items()}
-    stated |= {name: engine.flag(flag).map(lambda text: text != "false") for name, flag in _SWITCHES.items()}
-    stated["gpu_memory_utilization"] = engine.flag("gpu-memory-utilization").map(float)
-    stated["cpu_offload_gb"] = engine.flag("cpu-offload-gb").map(float)
-    stated["kv_cache_memory_bytes"] = engine.flag("kv-cache-memory-bytes").map(_whole)
-    stated["expert_parallel"] = engine.flag("enable-expert-parallel").map(lambda text: text != "false")
-    if engine.quantization.known and engine.flag("quantization").absent:
-        stated["quantization"] = engine.quantization
-    if switched_on(engine.flag("enable-lora")):
-        stated["max_loras"] = engine.flag("max-loras").map(_whole).default(1)
-        stated["max_lora_rank"] = engine.flag("max-lora-rank").map(_whole)
-    return {name: fact for name, fact in stated.items() if not (fact.known and fact.value in ("auto", "none"))}
-
-
-_SCALE = {"k": 1000, "K": 1024, "m": 10**6, "M": 1024**2, "g": 10**9, "G": 1024**3}
-
-
-def _whole(text: str) -> int:
-    """A whole number as vLLM's parser reads it (``32k``, ``1M``, ``auto``)."""
-    if text.strip().lower() == "auto":
-        return -1
-    if text and text[-1] in _SCALE:
-        return int(float(text[:-1]) * _SCALE[text[-1]])
-    return int(text)
-
-
-@lru_cache(maxsize=512)
-def _answer(question: str) -> SizingResult:
-    return size(SizingRequest.model_validate_json(question))
-
-
-def answer(workload: Workload, bundle: Bundle) -> SizingResult | None:
-    """The planner's answer; None where the question cannot be asked."""
+def sized(workload: Workload, bundle: Bundle) -> SizingResult | None:
+    """The planner's answer about memory; None where the question cannot be asked."""
     request = request_of(workload, bundle)
-    return _answer(request.model_dump_json()) if request else None
+    return answer(request) if request else None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A refusal with how sure it is."""
+
+    refusal: Refusal
+    sure: bool = True
+    """It holds for the version that runs, or for the newest and the oldest when none is stated."""
+    note: str = ""
+
+
+def refusals(workload: Workload, bundle: Bundle) -> Iterator[Told]:
+    """Every refusal of the planner that does not depend on something that cannot be read."""
+    asked = question_of(workload, bundle)
+    told = [each for each in answer(asked.request).refusals if _readable(each.kind, asked)]
+    if asked.request.vllm_version:
+        yield from map(Told, told)
+        return
+    before = start_refusals(question_of(workload, bundle, _OLDEST).request)
+    kinds, older = {each.kind for each in told}, {each.kind for each in before}
+    yield from (Told(each, sure=each.kind in older or each.kind in _MEMORY) for each in told)
+    for each in before:
+        if each.kind in (Kind.WIDTHS, Kind.GROUPS) and each.kind not in kinds and _readable(each.kind, asked):
+            yield Told(each, sure=False, note=" (refused by older versions; the version is not stated)")
+
+
+def _readable(kind: Kind, asked: Question) -> bool:
+    reads = _READS.get(kind)
+    return not asked.open if reads is None else not (reads | _MODEL) & asked.open.keys()
+
+
+def refused(workload: Workload, bundle: Bundle, code: str) -> Iterator[Hit]:
+    """A hit for every refusal that the rule ``code`` speaks of, at the argument's own path."""
+    engine = workload.engine
+    for told in refusals(workload, bundle):
+        refusal = told.refusal
+        if CLAIMED.get(refusal.kind, OTHERS) != code:
+            continue
+        flag = engine.model if refusal.field == "model" else engine.flag(refusal.field)
+        level = Severity.ERROR if told.sure else Severity.WARNING
+        value = str(flag.value)[:80] if flag.known else ""
+        place = where(workload, Place.MODEL if refusal.field == "model" else Place.ARGS, flag)
+        yield Hit(place, refusal.text + told.note, refusal.remedy, value, severity=level)

@@ -7,6 +7,7 @@ from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.config import mapping, text
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.layers import Cache
+from interlock.infra.sizing.refusal import Kind, Refusal, removed
 from interlock.infra.sizing.settings import Resolved, drafts_ahead
 
 _HALF, _FLOAT = ("float16", "half"), ("float32", "float")
@@ -30,7 +31,24 @@ _LATENT_CACHES = ("auto", "bfloat16", "float16", "fp8", "fp8_e4m3")
 _SPARSE_CACHES = ("auto", "bfloat16", "float16", "fp8", "fp8_ds_mla")
 
 
-def not_accepted(found: Resolved, facts: ModelFacts) -> Iterator[str]:
+DCP, _HYBRID = "decode-context-parallel-size", "disable-hybrid-kv-cache-manager"
+
+
+def step_refusal(text: str, least: int) -> Refusal:
+    """A step that is too short for what it must hold."""
+    flag = "max-num-batched-tokens"
+    return Refusal(kind=Kind.STEP, field=flag, text=text, remedy=f"set --{flag} to at least {least}")
+
+
+def _no_dtype(text: str) -> Refusal:
+    return Refusal(kind=Kind.DTYPE, field="dtype", text=text, remedy="set --dtype to bfloat16")
+
+
+def _no_cache(text: str, instead: str = "auto") -> Refusal:
+    return Refusal(kind=Kind.CACHE_DTYPE, field="kv-cache-dtype", text=text, remedy=f"set --kv-cache-dtype to {instead}")
+
+
+def not_accepted(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
     """Every argument that no kernel or check takes."""
     yield from _method(found, facts)
     yield from _dtype(found, facts)
@@ -38,12 +56,10 @@ def not_accepted(found: Resolved, facts: ModelFacts) -> Iterator[str]:
     yield from _kernel(found, facts)
     yield from _one_table(found, facts)
     if found.request.expert_parallel and (not facts.experts or facts.model_type == "dbrx"):
-        yield "expert parallelism is asked for a model whose config names no experts"
+        yield removed(Kind.EXPERTS, "enable-expert-parallel", "expert parallelism is asked for a model whose config names no experts")
     if found.request.async_scheduling and not drafts_ahead(found.request, found.version, found.v2):
-        yield f"asynchronous scheduling is not possible with {found.request.speculative_method} drafts"
-    tokens, sequences = found.request.max_num_batched_tokens, found.request.max_num_seqs
-    if tokens and sequences and tokens < sequences:
-        yield f"max_num_batched_tokens {tokens} is below max_num_seqs {sequences}"
+        text = f"asynchronous scheduling is not possible with {found.request.speculative_method} drafts"
+        yield removed(Kind.SCHEDULING, "async-scheduling", text)
 
 
 def method_of(found: Resolved, facts: ModelFacts) -> str:
@@ -52,38 +68,41 @@ def method_of(found: Resolved, facts: ModelFacts) -> str:
     return text(declared, "quant_method").lower() or (found.request.quantization or "").lower()
 
 
-def _method(found: Resolved, facts: ModelFacts) -> Iterator[str]:
+def _method(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
     """Formats that a version does not load any more (``layers/quantization/__init__.py``)."""
     method = method_of(found, facts)
     since = next((since for names, since in _DROPPED if method in names), None)
     if since is not None and found.version >= since:
-        yield f"{method} weights are not loaded since vLLM {'.'.join(map(str, since))} (or only with a plug-in or a special flag)"
+        told = ".".join(map(str, since))
+        text = f"{method} weights are not loaded since vLLM {told} (or only with a plug-in or a special flag)"
+        remedy = f"use a checkpoint in another format, or a vLLM before {told}"
+        yield Refusal(kind=Kind.FORMAT, field="quantization", text=text, remedy=remedy)
 
 
-def _dtype(found: Resolved, facts: ModelFacts) -> Iterator[str]:
+def _dtype(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
     dtype, method = (found.request.dtype or "").lower(), method_of(found, facts)
     if dtype in _FLOAT and method not in _FLOAT_METHODS:
-        yield f"{method} weights are not computed in float32"
+        yield _no_dtype(f"{method} weights are not computed in float32")
     if dtype in (*_FLOAT, *_HALF) and method in _BFLOAT_METHODS:
-        yield f"{method} weights are computed in bfloat16 only, not {dtype}"
+        yield _no_dtype(f"{method} weights are computed in bfloat16 only, not {dtype}")
     if dtype in _HALF and (facts.model_type in _UNSTABLE_IN_HALF or facts.outer_type in _UNSTABLE_IN_HALF):
-        yield f"{facts.model_type} is numerically unstable in float16: use bfloat16"
+        yield _no_dtype(f"{facts.model_type} is numerically unstable in float16")
 
 
-def _cache_format(found: Resolved, facts: ModelFacts) -> Iterator[str]:
+def _cache_format(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
     stated, dtype = (found.request.kv_cache_dtype or "auto").lower(), (found.request.dtype or "").lower()
     declared = dtype if dtype not in ("", "auto") else facts.dtype if facts.dtype in (*_HALF, "bfloat16") else ""
     own = "float16" if declared in _HALF else "float32" if declared in _FLOAT else declared
     if stated in ("bfloat16", "float16") and own and stated != own and found.version >= _CACHE_IS_COMPARED_SINCE:
-        yield f"kv_cache_dtype {stated} is not the model's dtype {own}"
+        yield _no_cache(f"kv_cache_dtype {stated} is not the model's dtype {own}")
     quantization = facts.quantization
     scaled = quantization is not None and (quantization.cache_scales in ("attention", "all") or quantization.kv_cache_fp8)
     loading = method_of(found, facts) == "fp8" and found.version < _ONLINE_IS_APART_SINCE
     if stated == "fp8_e5m2" and (scaled or loading):
-        yield "an fp8 checkpoint carries scales for fp8_e4m3: kv_cache_dtype fp8_e5m2 is refused"
+        yield _no_cache("an fp8 checkpoint carries scales for fp8_e4m3: kv_cache_dtype fp8_e5m2 is refused", "fp8")
 
 
-def _kernel(found: Resolved, facts: ModelFacts) -> Iterator[str]:
+def _kernel(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
     """No attention backend takes it (``platforms/cuda.py::get_attn_backend_cls``; the same on 0.26 to 0.33, compute capability 9.0)."""
     caches = {layer.cache for layer in facts.kv_layers}
     if not (caches & _ATTENTION or facts.pooling) or is_compressed(facts.text):
@@ -92,37 +111,43 @@ def _kernel(found: Resolved, facts: ModelFacts) -> Iterator[str]:
     sparse, step = Cache.INDEXER in caches, 64 if Cache.INDEXER in caches else 16
     size = found.request.block_size
     if size and size % step:
-        yield f"block_size {size} is not a multiple of the {step} tokens that attention kernels take"
+        text = f"block_size {size} is not a multiple of the {step} tokens that attention kernels take"
+        remedy = f"set --block-size to {max(1, size // step) * step}, or leave it to the engine"
+        yield Refusal(kind=Kind.BLOCK_SIZE, field="block-size", text=text, remedy=remedy)
     if Cache.MLA not in caches:
         yield from _shared_context(found, facts, stated, dtype)
         return
     if dtype in _FLOAT:
-        yield "latent attention has no kernel for float32"
+        yield _no_dtype("latent attention has no kernel for float32")
     if stated not in (_SPARSE_CACHES if sparse else _LATENT_CACHES):
-        yield f"{'sparse ' if sparse else ''}latent attention has no kernel for kv_cache_dtype {stated}"
+        yield _no_cache(f"{'sparse ' if sparse else ''}latent attention has no kernel for kv_cache_dtype {stated}", "fp8")
     if sparse and dtype in _HALF and (stated.startswith("fp8") or found.request.dcp > 1):
-        yield "sparse latent attention reads an fp8 cache, or a context that ranks share, in bfloat16 only"
+        yield _no_dtype("sparse latent attention reads an fp8 cache, or a context that ranks share, in bfloat16 only")
 
 
-def _shared_context(found: Resolved, facts: ModelFacts, stated: str, dtype: str) -> Iterator[str]:
+def _shared_context(found: Resolved, facts: ModelFacts, stated: str, dtype: str) -> Iterator[Refusal]:
     """Kernels that can read a context which several ranks share: FlashAttention's, FlashInfer's for fp8_e5m2 and its head widths."""
     if found.request.dcp < 2 or found.version < _SHARING_IS_CHECKED_SINCE:
         return
     widths = {layer.head_dim for layer in facts.kv_layers if layer.head_dim}
     if dtype in _FLOAT or "per_token_head" in stated or (stated == "fp8_e5m2" and not widths <= set(FLASHINFER_HEADS)):
-        yield f"no kernel reads a context that ranks share with dtype {dtype or 'auto'} and kv_cache_dtype {stated}"
+        text = f"no kernel reads a context that ranks share with dtype {dtype or 'auto'} and kv_cache_dtype {stated}"
+        yield removed(Kind.CONTEXT_PARALLEL, DCP, text)
 
 
-def _one_table(found: Resolved, facts: ModelFacts) -> Iterator[str]:
+def _one_table(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
     """Layers that cannot share one block table (``unify_hybrid_kv_cache_specs``), or windows over ranks that share a context."""
     caches = {layer.cache for layer in facts.kv_layers}
     if found.request.disable_hybrid_kv_cache_manager and Cache.STATE in caches and caches & _ATTENTION:
-        yield "recurrent states and attention cannot share a block table: the hybrid KV cache manager cannot be disabled"
+        text = "recurrent states and attention cannot share a block table: the hybrid KV cache manager cannot be disabled"
+        yield removed(Kind.BLOCK_TABLE, _HYBRID, text)
     size, old = found.request.block_size or 16, _WINDOWS_CHOOSE <= found.version < _WINDOWS_ARE_PROMOTED
     if found.request.disable_hybrid_kv_cache_manager and old and size > 16 and {Cache.SLIDING, Cache.FULL} <= caches:
-        yield f"this version keeps windows in blocks of 16 tokens and attention in {size}: the hybrid KV cache manager cannot be disabled"
+        text = f"this version keeps windows in blocks of 16 tokens and attention in {size}: the hybrid KV cache manager cannot be disabled"
+        yield removed(Kind.BLOCK_TABLE, _HYBRID, text)
     aligned = aligned_block(facts, found.kv) if _STATES_IN_ONE_STEP[0] <= found.version < _STATES_IN_ONE_STEP[1] else 0
     if aligned > found.batched_tokens:
-        yield f"this version caches states by blocks of {aligned} tokens: max_num_batched_tokens {found.batched_tokens} is below that"
+        text = f"this version caches states by blocks of {aligned} tokens: max_num_batched_tokens {found.batched_tokens} is below that"
+        yield step_refusal(text, aligned)
     if found.request.dcp > 1 and Cache.SLIDING in caches and not (found.request.disable_hybrid_kv_cache_manager and Cache.FULL in caches):
-        yield "decode context parallelism does not support sliding windows"
+        yield removed(Kind.CONTEXT_PARALLEL, DCP, "decode context parallelism does not support sliding windows")

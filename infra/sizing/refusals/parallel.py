@@ -4,6 +4,10 @@ from interlock.infra.sizing.model.config import integer, round_up
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.layers import StateKind
 from interlock.infra.sizing.model.quantization import Scheme
+from interlock.infra.sizing.refusal import Kind, Refusal
+
+Version = tuple[int, int, int]
+_FLAG = "tensor-parallel-size"
 
 # (scheme -> multiple of what): the width of each rank must be a whole number of scale groups or blocks.
 _ALIGNED = (Scheme.FP8_BLOCK, Scheme.AWQ, Scheme.GPTQ, Scheme.INT4_PACKED)
@@ -15,23 +19,45 @@ _SMALLEST = 32
 _BLOCKS_REFINED_SINCE = (0, 29, 0)
 
 
-def tp_problem(facts: ModelFacts, tp: int, version: tuple[int, int, int] = (0, 33, 0), *, expert_parallel: bool = False) -> str | None:
+# What a size does not divide: the kind of refusal with the reason.
+Problem = tuple[Kind, str]
+_MOST_TRIED = 64
+
+
+def tp_refusal(facts: ModelFacts, tp: int, version: Version, *, expert_parallel: bool = False) -> Refusal | None:
+    """The refusal of this size with the sizes that are accepted below it, or None."""
+    found = _problem(facts, tp, version, expert_parallel)
+    if found is None:
+        return None
+    kind, text = found
+    ways = [size for size in range(1, min(tp, _MOST_TRIED)) if _problem(facts, size, version, expert_parallel) is None]
+    listed = ", ".join(map(str, ways[-8:]))
+    remedy = f"set --{_FLAG} to {ways[-1]} (accepted below {tp}: {listed}); other GPUs can serve pipeline stages or replicas"
+    return Refusal(kind=kind, field=_FLAG, text=text, remedy=remedy if ways else "use a model whose widths the GPUs divide")
+
+
+def tp_problem(facts: ModelFacts, tp: int, version: Version = (0, 33, 0), *, expert_parallel: bool = False) -> str | None:
     """Why vLLM refuses this size, or None when it accepts it. With expert parallelism the experts are not cut."""
+    found = _problem(facts, tp, version, expert_parallel)
+    return found[1] if found else None
+
+
+def _problem(facts: ModelFacts, tp: int, version: Version, expert_parallel: bool) -> Problem | None:
     if tp < 1:
-        return f"tensor parallel size {tp} is below 1"
+        return Kind.WIDTHS, f"tensor parallel size {tp} is below 1"
     if tp == 1:
         return None
-    return (
-        _heads(facts, tp)
-        or _vocabulary(facts, tp)
-        or _groups(facts, tp)
-        or _blocks(facts, tp)
-        or _alignment(facts, tp, version, expert_parallel)
-    )
+    tries = ((Kind.HEADS, _heads), (Kind.WIDTHS, _vocabulary), (Kind.WIDTHS, _groups), (Kind.GROUPS, _blocks))
+    told = next(((kind, text) for kind, ask in tries if (text := ask(facts, tp))), None)
+    return told or _alignment(facts, tp, version, expert_parallel)
 
 
 def _heads(facts: ModelFacts, tp: int) -> str | None:
-    heads, kv = facts.attention_heads, facts.kv_heads
+    return heads_problem(facts.attention_heads, facts.kv_heads, tp)
+
+
+def heads_problem(heads: int, kv: int, tp: int) -> str | None:
+    """Why ``heads`` attention heads and ``kv`` KV heads (0: not known) cannot be split over ``tp`` ranks, or None."""
     if heads and heads % tp:
         return f"{heads} attention heads are not divisible by tensor parallel size {tp}"
     if kv > 1 and kv % tp and tp % kv:
@@ -74,7 +100,7 @@ def _groups(facts: ModelFacts, tp: int) -> str | None:
     return None
 
 
-def _alignment(facts: ModelFacts, tp: int, version: tuple[int, int, int], expert_parallel: bool) -> str | None:
+def _alignment(facts: ModelFacts, tp: int, version: Version, expert_parallel: bool) -> Problem | None:
     found = facts.quantization
     widths = {"MLP": 0 if facts.experts and not integer(facts.text, "first_k_dense_replace") else facts.intermediate_size}
     if facts.experts and not expert_parallel:
@@ -83,10 +109,11 @@ def _alignment(facts: ModelFacts, tp: int, version: tuple[int, int, int], expert
         if not width:
             continue
         if width % tp:
-            return f"the {name} width {width} is not divisible by tensor parallel size {tp}"
+            return Kind.WIDTHS, f"the {name} width {width} is not divisible by tensor parallel size {tp}"
         fp4 = found is not None and found.scheme is Scheme.NVFP4 and found.cache_scales == "all" and name == "MLP"
         if fp4 and width // tp % _FP4_INPUTS and found is not None and found.covers("model.layers.0.mlp.down_proj"):
-            return f"the {name} width {width} / {tp} = {width // tp} is not a multiple of the {_FP4_INPUTS} inputs of modelopt's FP4"
+            text = f"the {name} width {width} / {tp} = {width // tp} is not a multiple of the {_FP4_INPUTS} inputs of modelopt's FP4"
+            return Kind.GROUPS, text
         if (
             found is None
             or found.scheme not in _ALIGNED
@@ -103,11 +130,12 @@ def _alignment(facts: ModelFacts, tp: int, version: tuple[int, int, int], expert
         if refined and found.refined_block(facts.hidden_size, width // tp):
             continue
         if found.group < width and width // tp % found.group:
-            return (
+            text = (
                 f"the {name} width {width} / {tp} = {width // tp} is not a multiple of the "
                 f"{'block' if found.scheme is Scheme.FP8_BLOCK else 'group'} of {found.group} weights that share a scale"
             )
+            return Kind.GROUPS, text
     return None
 
 
-__all__ = ["tp_problem"]
+__all__ = ["heads_problem", "tp_problem", "tp_refusal"]

@@ -7,6 +7,7 @@ from interlock.infra.catalog.architectures import known
 from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.families import familiar, familiar_wrapper
+from interlock.infra.sizing.refusals.collect import doubts as unproven
 from interlock.infra.sizing.result import SizingResult, Verdict
 from interlock.infra.sizing.settings import Resolved
 
@@ -39,6 +40,7 @@ def _narrow(answer: SizingResult) -> bool:
 def doubted(found: Resolved, answer: SizingResult) -> SizingResult:
     """The answer with what is not known about the model said, and without figures that would be guesses. A refusal stands."""
     doubts = list(strangeness(found.facts)) if found.facts is not None else []
+    doubts += [(True, text) for text in unproven(found)]
     if found.facts is not None and is_compressed(found.facts.text) and found.version < _COMPRESSED_COMPARED and _narrow(answer):
         doubts.append((True, "the compressed cache is compared with vLLM from 0.26 on: earlier versions may take up to twice as much"))
     if not doubts:
@@ -47,5 +49,5 @@ def doubted(found: Resolved, answer: SizingResult) -> SizingResult:
     changes: dict[str, object] = {"unknown": (*answer.unknown, *notes), "param_bytes": None}
     refused = answer.verdict is Verdict.DOES_NOT_FIT and answer.kv_available_gib is None
     if any(cache for cache, _ in doubts) and not refused:
-        changes |= {"verdict": Verdict.UNSURE, "reasons": (*notes, *answer.reasons)}
+        changes |= {"refusals": (), "verdict": Verdict.UNSURE, "reasons": (*notes, *answer.reasons)}
     return answer.model_copy(update=changes)

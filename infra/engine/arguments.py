@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from interlock.infra.catalog.vllm_tables import vllm_names
+from interlock.infra.engine.flags import Shape, shape
+from interlock.infra.engine.words import Word, templated
 from interlock.infra.facts import ArgProblem, Fact, Flag, known, unknown
-from interlock.infra.recognise.document import templated
-from interlock.infra.recognise.flags import Shape, shape
-from interlock.infra.recognise.words import Word
 
 _OPTION = re.compile(r"^--[A-Za-z][\w.+-]*(=|$)")
 _SPACED = re.compile(r"^--?[A-Za-z][\w.-]*\s+\S|^--?[A-Za-z][\w.-]*=\S*\s+--[a-z]", re.DOTALL)
@@ -42,6 +41,11 @@ def read_arguments(words: Sequence[Word], *, split: bool = False) -> Arguments:
     result.flags = _merge_dotted(result.flags)
     _repeated(result)
     return result
+
+
+def read_line(argv: Sequence[str]) -> Arguments:
+    """Reads a plain argument vector, as ``ServeArgs.to_argv`` writes it."""
+    return read_arguments([Word(text) for text in argv])
 
 
 def _joined(word: Word) -> bool:

@@ -1,7 +1,10 @@
 """Words and commands: what scripts and argument lists are made of."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+_TEMPLATED = re.compile(r"\{\{.*?\}\}|\$\{[^}]*\}|\$\([^)]*\)|\{%.*?%\}|<%.*?%>|(?<!\$)\$[A-Z_][A-Z0-9_]+|^__\w+__$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +33,8 @@ class Command:
     """Body of its here document."""
     target: str = ""
     """File its output goes to."""
+
+
+def templated(text: str) -> bool:
+    """Whether a text holds an expression that something else fills in."""
+    return ("{" in text or "$" in text or "<%" in text or "__" in text) and _TEMPLATED.search(text) is not None

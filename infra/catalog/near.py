@@ -1,0 +1,23 @@
+"""The nearest names that are known: for a GPU, a model or anything else that somebody misspelt."""
+
+import difflib
+from collections.abc import Mapping
+
+from interlock.infra.catalog.gpus import gpus
+from interlock.infra.catalog.models import names
+
+
+def nearest(wanted: str, known: Mapping[str, str]) -> str:
+    """`` (near: a, b)``, or nothing when no name comes near. ``known``: what is compared to what is shown."""
+    near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
+    return f" (near: {', '.join(known[name] for name in near)})" if near else ""
+
+
+def near_gpus(wanted: str) -> str:
+    """The nearest GPUs of the catalog, in brackets."""
+    return nearest(wanted.lower(), {one.name.lower(): one.name for one in gpus()})
+
+
+def near_models(wanted: str) -> str:
+    """The nearest models of the catalog, in brackets; the organisation does not count."""
+    return nearest(wanted.rsplit("/", 1)[-1].lower(), {name.rsplit("/", 1)[-1].lower(): name for name in names()})
