@@ -7,7 +7,7 @@ from pathlib import Path
 from tools.common import ROOT, ToolError
 from tools.mechanisms import python_source
 from tools.mechanisms.rows import Table
-from tools.vllm_facts.table import version_key
+from tools.vllm_facts.table import released
 
 RELATIONS = ROOT / "infra" / "catalog" / "vllm_relations.json"
 WORDED = ROOT / "tools" / "mechanisms" / "worded.json"
@@ -17,7 +17,7 @@ FILES = ("config/*.py", "config.py", "engine/arg_utils.py", "entrypoints/**/cli_
 def write(folder: Path, table: Table) -> int:
     """Sets the spans in vllm_relations.json from the versions in ``folder``; returns how many changed. Raises ToolError."""
     found = {each.name: _digests(each) for each in folder.iterdir() if (each / "vllm").is_dir()}
-    versions = sorted(found, key=version_key)
+    versions = sorted(found, key=released)
     data = json.loads(RELATIONS.read_text(encoding="utf-8"))
     if not set(data["read"]) <= set(versions):
         raise ToolError(f"--spans: {folder} lacks {', '.join(sorted(set(data['read']) - set(versions)))}")
@@ -46,8 +46,8 @@ def span(ids: set[str], found: Mapping[str, set[str]], versions: list[str], hand
             break
     if not run:
         return "", ""
-    since = min(run[0], hand.get("since", run[0]), key=version_key)
-    return max(since, hand.get("floor", since), key=version_key), run[-1]
+    since = min(run[0], hand.get("since", run[0]), key=released)
+    return max(since, hand.get("floor", since), key=released), run[-1]
 
 
 def _told(table: Table) -> dict[str, set[str]]:
