@@ -7,17 +7,20 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from interlock.cli.check.sets import file_sets
 from interlock.cli.reading import Reading, load_text
 from interlock.cli.report import NOT_JUDGED, Located, Result
+from interlock.infra.catalog.gpus import gpu
+from interlock.infra.catalog.near import near_gpus
 from interlock.infra.errors import ConfigError, Problem
-from interlock.infra.facts import Bundle, DocumentProblem, Fact, Origin, Pool, known
+from interlock.infra.facts import Bundle, DocumentProblem, Fact, Origin, Pool, Workload, known
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.recognise.accelerators import product
 from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver
 from interlock.infra.rules.judge import judge
+from interlock.stacks.model_files import read_config as model_file
 
 FILE = ".interlock.yaml"
 BASELINE_VERSION = 1
@@ -32,6 +35,14 @@ class Hint(BaseModel):
     """Name of the pool in findings."""
     gpu: str
     """GPU model: h100, a100-80gb, l4, ..."""
+
+    @field_validator("gpu")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        if gpu(product(value)) is None:
+            raise ValueError(f"not a GPU of the catalog{near_gpus(value)}")
+        return value
+
     gpus_per_node: int | None = Field(default=None, ge=1)
     """GPUs of one node."""
     nodes: int | None = Field(default=None, ge=1)
@@ -55,6 +66,8 @@ class CheckConfig(BaseModel):
     """Findings that are accepted, each with its reason."""
     pool: Hint | None = None
     """The nodes that workloads run on when nothing else says so."""
+    models: Mapping[str, str | dict[str, Any]] = {}
+    """Models that the catalog does not know: name as the manifests write it, to its config.json (a path from this file, or the content)."""
 
 
 def read_config(path: Path | None) -> CheckConfig:
@@ -64,7 +77,7 @@ def read_config(path: Path | None) -> CheckConfig:
         return CheckConfig()
     try:
         loaded = load_text(found.read_text("utf-8"))
-        return CheckConfig.model_validate({} if loaded is None else loaded)
+        return _with_models(CheckConfig.model_validate({} if loaded is None else loaded), found)
     except OSError as error:
         raise ConfigError([Problem("", f"cannot be read: {error.strerror}", str(found))]) from None
     except ValidationError as error:
@@ -74,6 +87,17 @@ def read_config(path: Path | None) -> CheckConfig:
         raise ConfigError(problems) from None
     except ValueError as error:
         raise ConfigError([Problem("", f"is not valid YAML: {error}", str(found))]) from None
+
+
+def _with_models(config: CheckConfig, file: Path) -> CheckConfig:
+    """The configuration with the content of every config.json that it names. Raises ConfigError."""
+    read: dict[str, str | dict[str, Any]] = {}
+    for name, named in config.models.items():
+        try:
+            read[name] = model_file(file.parent / named) if isinstance(named, str) else named
+        except ValueError as error:
+            raise ConfigError([Problem(f"models.{name}", f"{str(named)!r} {error}", str(file))]) from None
+    return config.model_copy(update={"models": read})
 
 
 def check_reading(reading: Reading, config: CheckConfig, waivers: Sequence[Waiver] = (), today: dt.date | None = None) -> Result:
@@ -104,7 +128,7 @@ def _judged(
 ) -> tuple[Bundle, tuple[Finding, ...]]:
     bundle = recognise(documents, parse=load_text)
     bundle = replace(bundle, problems=(*bundle.problems, *problems))
-    bundle = _hinted(bundle, config.pool) if config.pool else bundle
+    bundle = _described(_hinted(bundle, config.pool) if config.pool else bundle, config.models)
     return bundle, judge(bundle, config.settings, waivers, today=today)
 
 
@@ -146,6 +170,16 @@ def _tuples(bundle: Bundle) -> list[str]:
 def _place(reading: Reading, finding: Finding) -> tuple[int, int]:
     file = reading.files.get(finding.subject.file)
     return file.place(finding.subject.document, finding.path, finding.value) if file else (1, 1)
+
+
+def _described(bundle: Bundle, models: Mapping[str, str | dict[str, Any]]) -> Bundle:
+    """The bundle with the config.json that was given for a model's name."""
+
+    def told(workload: Workload) -> Workload:
+        found = models.get(str(workload.engine.model.value)) if workload.engine.model.known else None
+        return replace(workload, engine=replace(workload.engine, config=found)) if isinstance(found, Mapping) else workload
+
+    return replace(bundle, workloads=tuple(map(told, bundle.workloads))) if models else bundle
 
 
 def _hinted(bundle: Bundle, hint: Hint) -> Bundle:
