@@ -12,7 +12,8 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from interlock.infra.catalog.expressions import LARGEST, Scalar, names_in, number, same, value_of
+from interlock.infra.catalog.comparisons import TESTS
+from interlock.infra.catalog.expressions import Scalar, names_in, value_of
 from interlock.infra.catalog.tables import table
 from interlock.infra.catalog.vllm_tables import version_key
 
@@ -75,9 +76,11 @@ class Condition(Row):
     key_not: str | None = None
     """A mapping with a key that the regular expression does not match whole."""
     shorter_than: int | None = None
-    """A list with fewer items."""
+    """A list or mapping with fewer items."""
     longer_than: int | None = None
     """A list with more items, or a text with more characters."""
+    exceeds: Scalar | None = None
+    """A Kubernetes quantity greater than."""
 
     @model_validator(mode="after")
     def _one_test(self) -> "Condition":
@@ -222,60 +225,7 @@ def _holds(each: Condition | Iterable[Iterable[Condition]], known: Known) -> boo
     operand = each.operand
     if isinstance(operand, str) and operand.startswith("="):
         operand = value_of(operand, known)
-    return None if operand is None else _TESTS[each.test](value, operand)
-
-
-def _compare(value: Any, operand: Any, decide: Any) -> bool | None:
-    left, right = number(value), number(operand)
-    return None if left is None or right is None else bool(decide(left, right))
-
-
-def _remainder(value: Any, operand: Any, wanted: bool) -> bool | None:
-    left, right = number(value), number(operand)
-    if left is None or not right or not (abs(left) < LARGEST and abs(right) < LARGEST) or left % 1 or right % 1:
-        return None
-    return (left % right != 0) is wanted
-
-
-def _items(value: Any) -> list[str] | None:
-    if isinstance(value, str):
-        return [item.strip() for item in value.split(",")]
-    return [str(item) for item in value] if isinstance(value, list | tuple) else None
-
-
-def _repeats(value: Any, operand: Any) -> bool | None:
-    items = _items(value)
-    return None if items is None else (len(set(items)) < len(items)) is operand
-
-
-def _stranger(value: Any, operand: str) -> bool | None:
-    items = _items(value)
-    return None if items is None else any(re.fullmatch(operand, item) is None for item in items)
-
-
-def _has(value: Any, operand: Any) -> bool | None:
-    items = _items(value)
-    return None if items is None else any(same(item, operand) for item in items)
-
-
-_TESTS: Mapping[str, Any] = {
-    "equals": same,
-    "differs": lambda value, operand: not same(value, operand),
-    "one_of": lambda value, operand: any(same(value, each) for each in operand),
-    "none_of": lambda value, operand: not any(same(value, each) for each in operand),
-    "below": lambda value, operand: _compare(value, operand, lambda a, b: a < b),
-    "above": lambda value, operand: _compare(value, operand, lambda a, b: a > b),
-    "indivisible_by": lambda value, operand: _remainder(value, operand, True),
-    "divisible_by": lambda value, operand: _remainder(value, operand, False),
-    "matches": lambda value, operand: bool(re.search(operand, value)) if isinstance(value, str) else None,
-    "repeats": _repeats,
-    "holds": _has,
-    "item_not": _stranger,
-    "keys_outside": lambda value, operand: bool(set(value) - set(operand)) if isinstance(value, Mapping) else None,
-    "key_not": lambda value, operand: any(not re.fullmatch(operand, str(key)) for key in value) if isinstance(value, Mapping) else None,
-    "longer_than": lambda value, operand: len(value) > operand if isinstance(value, list | tuple | str) else None,
-    "shorter_than": lambda value, operand: len(value) < operand if isinstance(value, list | tuple) else None,
-}
+    return None if operand is None else TESTS[each.test](value, operand)
 
 
 def told(text: str, known: Known) -> str:

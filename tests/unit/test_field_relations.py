@@ -128,7 +128,7 @@ def test_a_wrong_value_fires_its_row_and_its_neighbour_does_not(row: str, name: 
 
 
 def test_an_incremental_upgrade_that_cannot_start_is_told_whole() -> None:
-    options = {"stepSizePercent": 50, "maxSurgePercent": 10, "intervalSeconds": 10}
+    options: dict[str, Any] = {"stepSizePercent": 50, "maxSurgePercent": 10, "intervalSeconds": 10}
     spec = {"upgradeStrategy": {"type": "NewClusterWithIncrementalUpgrade", "clusterUpgradeOptions": options}, "rayClusterConfig": {}}
     assert fired("RayService.spec", spec) == {
         "incremental-upgrade-without-scaler",

@@ -59,6 +59,10 @@ def fires(found: Relations, version: str | None = "0.25.0", **facts: Any) -> boo
         ({"item_not": "[0-9]+"}, ["1", "x"], ["1", "2"]),
         ({"keys_outside": ["a"]}, {"b": 1}, {"a": 1}),
         ({"shorter_than": 1}, [], [1]),
+        ({"shorter_than": 1}, {}, {"a": 1}),
+        ({"longer_than": 2}, "abc", "ab"),
+        ({"key_not": "[a-z]+"}, {"a b": 1}, {"ab": 1}),
+        ({"exceeds": "500m"}, "1", "0.5"),
     ],
 )
 def test_a_condition_holds_for_one_value_and_fails_for_its_neighbour(condition: Mapping[str, Any], holds: Any, fails: Any) -> None:
