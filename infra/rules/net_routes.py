@@ -193,9 +193,6 @@ def _keyed(workload: Workload) -> bool:
     return not engine.complete or not engine.flag("api-key").absent or "VLLM_API_KEY" in engine.env
 
 
-_INTERNAL = ("internal", "true", "private", "0.0.0.0/0")
-
-
 def _internal(service: Service) -> bool:
     notes = {key.lower(): value.lower() for key, value in service.origin.annotations.items()}
     return any("internal" in key and value not in ("false", "") for key, value in notes.items()) or "internal" in notes.values()

@@ -8,7 +8,7 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.net_services import same_namespace
 from interlock.infra.rules.reading.checkpoint import weights
-from interlock.infra.rules.reading.units import engine_containers, pod_count, pool_of, pool_text, switched_on, where
+from interlock.infra.rules.reading.units import engine_containers, pod_count, pool_text, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.values import bytes_of, gib
 
@@ -153,7 +153,7 @@ def _rooms(workload: Workload, pod: Pod, container: Container, bundle: Bundle) -
     if cache:
         return
     ephemeral = container.limits.get("ephemeral-storage", Fact()).map(bytes_of)
-    pool = pool_of(workload, bundle)
+    pool = bundle.pool(workload)
     if ephemeral.known:
         yield ephemeral.get(), "the ephemeral-storage limit", ephemeral.path
     elif pool and pool.disk.known:

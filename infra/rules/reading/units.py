@@ -127,11 +127,6 @@ def size_of(workload: Workload, fact: Fact[int]) -> Fact[int]:
     return fact.default(1)
 
 
-def pool_of(workload: Workload, bundle: Bundle) -> Pool | None:
-    """The workload's pool."""
-    return bundle.pool(workload)
-
-
 def pool_text(pool: Pool) -> str:
     """The pool as a sentence names it: ``pool a100``, or ``the pool`` where nobody named it."""
     return "the pool" if pool.name in ("", "pool") else f"pool {pool.name}"
