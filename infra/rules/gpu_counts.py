@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Fact, Place, Workload
-from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.reading.planner import facts_of, refused
 from interlock.infra.rules.reading.units import (
     COUNTED_VENDORS,
     accelerators,
+    counted,
+    engine_containers,
     number,
     pod_count,
     pods_text,
@@ -103,12 +105,21 @@ def _compare(workload: Workload, bundle: Bundle, sizes: list[tuple[str, Fact[int
         world, sums = local, f"the ranks of this pod need {plural(local, 'GPU')}, but it asks for {asked}"
     if world > asked:
         remedy = f"ask for {plural(world, 'GPU')} per replica, or lower the parallel sizes to {asked}"
-        yield Hit(path, sums, remedy, str(asked), fault="tp-mismatch")
+        yield Hit(path, sums, remedy, str(asked), fault="tp-mismatch", fixes=_ask_for(workload, world))
     elif not _on_ray(workload):
         remedy = f"ask for {world}, or raise the tensor parallel size to {asked}"
         text = f"{sums}: {asked - world} stay idle"
         detail = "Idle GPUs are paid for and denied to others."
         yield Hit(path, text, remedy, str(asked), severity=Severity.WARNING, fault="gpu-wasted", detail=detail)
+
+
+def _ask_for(workload: Workload, count: int) -> tuple[Fix, ...]:
+    """The engine of a one-pod replica asks for ``count`` GPUs wherever it states a number."""
+    if len(workload.pods) != 1:
+        return ()
+    found = [(container, units) for _, container in engine_containers(workload) if (units := counted(container))]
+    facts = [each.get(units.resource, Fact()) for container, units in found for each in (container.limits, container.requests)]
+    return tuple(Fix(path=fact.path, value=count) for fact in facts if fact.known)
 
 
 def _on_ray(workload: Workload) -> bool:

@@ -85,7 +85,7 @@ class Doubt:
 def _too_small(found: Resolved, pool: Pool) -> Refusal:
     """The pool at its high end holds no request, or fewer than are wanted."""
     available = pool.available.high
-    text = _arithmetic(found, pool, pool.high, available)
+    text = _arithmetic(found, pool, pool.high, available, hint=False)
     if available <= 0:
         return Refusal(kind=Kind.WEIGHTS, field="model", text=text, remedy="use more GPUs, larger ones, or a smaller or quantized model")
     flag, shorter = "max-model-len", longest(pool.layout, int(max(pool.available.low, 0) * GIB), found.max_model_len) // 16 * 16
@@ -141,7 +141,8 @@ def _concurrent(found: Resolved, plan: KvPlan) -> bool:
     return wanted is None or plan.concurrency >= wanted
 
 
-def _arithmetic(found: Resolved, pool: Pool, plan: KvPlan, available: float) -> str:
+def _arithmetic(found: Resolved, pool: Pool, plan: KvPlan, available: float, *, hint: bool = True) -> str:
+    """``hint``: name the length that would fit; a refusal names one in its remedy, from the low end, and two numbers would confuse."""
     if available <= 0:
         return f"no memory is left for the KV cache: weights and overheads exceed the budget by {-available:.2f} GiB"
     need = pool.layout.needed(found.max_model_len) / GIB
@@ -150,4 +151,4 @@ def _arithmetic(found: Resolved, pool: Pool, plan: KvPlan, available: float) -> 
     if plan.fits:
         return f"{text} ({plan.concurrency:.2f} at the same time)"
     shorter = longest(pool.layout, int(available * GIB), found.max_model_len)
-    return f"{text}; {shorter} tokens would fit" if shorter else text
+    return f"{text}; {shorter} tokens would fit" if shorter and hint else text

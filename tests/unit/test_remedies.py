@@ -68,7 +68,6 @@ BY_HAND: Mapping[str, str] = {
     "RAY-010": "half of max_num_seqs, which the deployment does not state",
     "SCALE-012": "some entries of a list of values",
     "SEC-008": "a volume has to be chosen",
-    **dict.fromkeys(("ARG-015", "ARG-016", "MEM-002", "MEM-004"), "the planner's refusals carry text"),
     "VER-001": "the digest has to be looked up",
 }
 """Rules whose remedy reads like one change and is none, with the reason."""
@@ -82,4 +81,4 @@ def test_a_remedy_that_names_one_change_carries_it(code: str) -> None:
 
 
 def test_most_of_what_can_be_mechanical_is() -> None:
-    assert sum(any(finding.fixes for finding in _of(code)[1]) for code in MANIFESTS) >= 40
+    assert sum(any(finding.fixes for finding in _of(code)[1]) for code in MANIFESTS) >= 50

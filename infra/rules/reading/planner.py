@@ -1,6 +1,7 @@
 """What the planner is asked about a workload: model facts, the card or slice, and what would be refused."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,9 +9,9 @@ from functools import lru_cache
 from interlock.infra.catalog.gpus import Gpu, gpu
 from interlock.infra.catalog.models import entry
 from interlock.infra.facts import Bundle, Fact, Place, Workload
-from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.reading.units import accelerators, engine_containers, where
-from interlock.infra.rules.rule import Hit
+from interlock.infra.rules.rule import Hit, drop, put
 from interlock.infra.sizing import Kind, ModelFacts, Refusal, SizingRequest, SizingResult, model_facts, start_refusals, whole_weights
 from interlock.infra.sizing.ask import Card, Model, Question, answer, ask
 from interlock.infra.values import GIB
@@ -219,4 +220,15 @@ def refused(workload: Workload, bundle: Bundle, code: str) -> Iterator[Hit]:
         level = Severity.ERROR if told.sure else Severity.WARNING
         value = str(flag.value)[:80] if flag.known else ""
         place = where(workload, Place.MODEL if refusal.field == "model" else Place.ARGS, flag)
-        yield Hit(place, refusal.text + told.note, refusal.remedy, value, severity=level)
+        yield Hit(place, refusal.text + told.note, refusal.remedy, value, severity=level, fixes=_change(refusal, place))
+
+
+_SET = re.compile(r"set --([a-z0-9-]+) to (?:at least )?([\w.]*\d|fp8|[b]?float16)(?= |,|$)")
+
+
+def _change(refusal: Refusal, place: str) -> tuple[Fix, ...]:
+    """The one change that a refusal's remedy begins with; none where it names a choice of other kinds."""
+    if refusal.remedy == f"remove --{refusal.field}":
+        return drop(place, flag=refusal.field)
+    stated = _SET.match(refusal.remedy)
+    return put(place, stated[2], flag=stated[1]) if stated and stated[1] == refusal.field else ()
