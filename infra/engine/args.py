@@ -1,7 +1,7 @@
 """A typed model of the engine's flags under vLLM's own names, with its start-up checks that need no GPU."""
 
 import json
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -12,8 +12,6 @@ class EngineArgs(BaseModel):
     """Engine flags a person may set. Omit one to let the planner, or else vLLM's default, decide."""
 
     model_config = _FROZEN
-
-    ARGS_VERSION: ClassVar[int] = 1
 
     tensor_parallel_size: int | None = Field(default=None, ge=1, le=64)
     """GPUs that share each layer (TP)."""
@@ -26,7 +24,7 @@ class EngineArgs(BaseModel):
     dtype: Literal["auto", "half", "float16", "bfloat16", "float", "float32"] | None = None
     """Type of weights and activations."""
     quantization: str | None = None
-    """Quantization method; None = as the checkpoint says."""
+    """Quantization method; omit for what the checkpoint says."""
     kv_cache_dtype: str | None = None
     """Type of the KV cache (auto, fp8, ...)."""
     max_model_len: int | None = Field(default=None, ge=1)
