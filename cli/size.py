@@ -100,11 +100,11 @@ def _unknown_names(case: dict[str, Any]) -> Iterator[tuple[str, Problem]]:
 def _unknown_arguments(case: dict[str, Any]) -> Iterator[tuple[str, Problem]]:
     from interlock.cli.size_lines import FIELDS, argument_of
     from interlock.infra.catalog.near import nearest
-    from interlock.infra.catalog.vllm_defaults import parse_version
     from interlock.infra.catalog.vllm_tables import vllm_names
+    from interlock.infra.values import Version
 
     version = case.get("vllm_version")
-    if version is not None and parse_version(str(version)) is None:
+    if version is not None and Version.find(str(version)) is None:
         yield "vllm_version", Problem("--vllm-version", f"{version!r} is not a version: write it as 0.33.0", "interlock size")
     for name in case:
         if name not in FIELDS and not argument_of(name):

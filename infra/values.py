@@ -1,7 +1,8 @@
-"""Units and quantities: Kubernetes quantities to plain numbers and back, sizes in bytes, durations in seconds."""
+"""Units, quantities and versions: Kubernetes quantities to plain numbers and back, sizes in bytes, durations in seconds, releases."""
 
 import re
 from decimal import Decimal
+from typing import NamedTuple
 
 KIB, MIB, GIB, TIB = 1024, 1024**2, 1024**3, 1024**4
 
@@ -75,3 +76,50 @@ def seconds(text: str | int | float) -> float:
 def plural(count: float, noun: str) -> str:
     """``1 GPU``, ``2 GPUs``, ``0 GPUs``: a count with its noun."""
     return f"{count:g} {noun}" + ("" if count == 1 else "s")
+
+
+# What stands before a release and after it (PEP 440); 0 is the release itself.
+_STAGES = {"dev": -4, "a": -3, "b": -2, "rc": -1, "post": 1}
+_NUMBERS = r"(\d+)\.(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:(?:[.-]?(rc|dev|post)|(a|b)(?=\d))(\d*)(?![a-zA-Z]))?"
+_TAG, _ANYWHERE = re.compile(rf"v?{_NUMBERS}"), re.compile(rf"(?<![\d.])v?(?=\d{{1,2}}\.){_NUMBERS}")
+
+
+class Version(NamedTuple):
+    """A version of vLLM, Ray or Kubernetes, ordered: builds before a release (dev, a, b, rc) sort before it, a post-release after it."""
+
+    major: int
+    minor: int
+    patch: int = 0
+    micro: int = 0
+    stage: int = 0
+    """Below 0 before the release, 0 for the release itself, 1 after it."""
+    serial: int = 0
+    """Number of the build in its stage (1 of ``rc1``)."""
+
+    @property
+    def release(self) -> "Version":
+        """The release that a build belongs to: ``0.33.0`` of ``0.33.0rc1``."""
+        return self._replace(stage=0, serial=0)
+
+    @staticmethod
+    def parse(text: str) -> "Version | None":
+        """The version that a release or an image tag begins with (``v0.9.0.1-cu124``, ``0.33.0rc1``); None for ``latest`` and its kind."""
+        return _version(_TAG.match(text))
+
+    @staticmethod
+    def find(text: str) -> "Version | None":
+        """The first version anywhere in a text (``>=0.27``, ``vllm 0.11.0 on H100``); None when there is none."""
+        return _version(_ANYWHERE.search(text))
+
+    def __str__(self) -> str:
+        numbers = f"{self.major}.{self.minor}.{self.patch}" + (f".{self.micro}" if self.micro else "")
+        name = next((name for name, stage in _STAGES.items() if stage == self.stage), "")
+        return numbers + (f"{'.' if name in ('dev', 'post') else ''}{name}{self.serial}" if name else "")
+
+
+def _version(match: re.Match[str] | None) -> Version | None:
+    if match is None:
+        return None
+    major, minor, patch, micro, word, letter, serial = match.groups()
+    stage = word or letter
+    return Version(int(major), int(minor), int(patch or 0), int(micro or 0), _STAGES[stage] if stage else 0, int(serial or 0))

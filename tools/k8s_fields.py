@@ -13,6 +13,7 @@ from typing import Any
 import kubernetes_validate
 
 from tools.common import ROOT, run_main, say
+from tools.datafile import written
 
 VERSION = "v1.37.0"
 KINDS = (
@@ -90,7 +91,7 @@ def main(args: list[str]) -> int:
     path = ROOT / "infra" / "catalog" / "k8s_fields.json"
     source = f"Kubernetes {VERSION} OpenAPI, as kubernetes-validate carries it (tools/k8s_fields.py)"
     whole = {"source": source, "date": dt.date.today().isoformat(), "kinds": kinds, "types": short(found)}
-    path.write_text(json.dumps(whole, indent=None, separators=(",", ":"), sort_keys=True).replace('},"', '},\n"') + "\n")
+    path.write_text(written(json.loads(json.dumps(whole, sort_keys=True))) + "\n")
     say(f"{path.relative_to(ROOT)}: {len(found)} types, {path.stat().st_size // 1024} KiB")
     return 0
 

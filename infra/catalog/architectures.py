@@ -15,8 +15,9 @@ def without_pipeline() -> frozenset[str]:
 
 @cache
 def known() -> frozenset[str]:
-    """Architectures that some version from 0.26 to 0.33 serves with a class of its own, or once did."""
-    return frozenset(table(_FILE)["known"]) | frozenset(table(_FILE)["removed"]) | frozenset(table(_FILE)["plugins"])
+    """Architectures that some version from 0.26 to 0.33 serves with a class of its own, or once did, and those that a family names."""
+    named = (name for row in table("families.json")["families"].values() for name in row.get("serves", ()))
+    return frozenset(named) | frozenset(table(_FILE)["known"]) | frozenset(table(_FILE)["removed"]) | frozenset(table(_FILE)["plugins"])
 
 
 def last_version(architecture: str) -> str | None:

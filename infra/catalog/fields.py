@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Literal
 
 from interlock.infra.catalog.tables import table
-from interlock.infra.catalog.vllm_tables import version_key
+from interlock.infra.values import Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ def ray_knows(part: Literal["models", "start", "accelerators"], name: str) -> bo
 def _agreed(part: str, name: str, version: str | None) -> Mapping[str, Any] | None:
     """The row that holds in ``version``: its own, or that of the versions read on both sides when it is the same."""
     data = table("ray_fields.json")
-    key, read = version_key(version), data["versions"]
-    keys = [version_key(each) or () for each in read]
+    key, read = Version.parse(version or ""), data["versions"]
+    keys = [found for each in read if (found := Version.parse(each))]
     if key is None or not keys[0] <= key <= keys[-1]:
         return None
     low = max(index for index, each in enumerate(keys) if each <= key)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from interlock.infra.catalog.comparisons import TESTS
 from interlock.infra.catalog.expressions import Scalar, names_in, value_of
 from interlock.infra.catalog.tables import table
-from interlock.infra.catalog.vllm_tables import version_key
+from interlock.infra.values import Version
 
 
 class Stated(Protocol):
@@ -175,10 +175,10 @@ def relations() -> Relations:
 def refused(facts: Mapping[str, Stated], version: str | None, rows: Relations | None = None) -> Iterator[Refused]:
     """The rows that fire on ``facts`` in ``version``. A name that is not in ``facts`` is unknown; so is any row of an unread version."""
     found = rows or relations()
-    key = version_key(version)
+    key = Version.parse(version or "")
     known = Known(facts, found.defaults)
     for row in found.rows if key is not None else ():
-        since, until = version_key(row.since), version_key(row.until)
+        since, until = Version.parse(row.since), Version.parse(row.until)
         if since is None or until is None or key is None or not since <= key <= until:
             continue
         if holds(row.when, known):

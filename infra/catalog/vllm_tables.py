@@ -1,6 +1,5 @@
 """What is known by vLLM version: spans of read versions, and what may be said about a version that was not read."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,8 +7,7 @@ from functools import cache
 from typing import Any, Literal
 
 from interlock.infra.catalog.tables import table
-
-Key = tuple[int, ...]
+from interlock.infra.values import Version
 
 
 class Standing(StrEnum):
@@ -63,17 +61,6 @@ class Replacement:
     source: str
 
 
-@cache
-def version_key(version: str | None) -> Key | None:
-    """Sort key of a release or image tag ('v0.33.0-cu129' is 0.33.0, 'rc' and 'dev' sort before it); None for anything else."""
-    found = re.match(r"v?(\d+(?:\.\d+){1,3})(?:[.-]?(post|rc|dev|a|b)(\d*))?", version or "")
-    if not found:
-        return None
-    numbers = [int(n) for n in found[1].split(".")]
-    stage = 0 if not found[2] else 1 if found[2] == "post" else -1
-    return (*numbers, *[0] * (4 - len(numbers)), stage, int(found[3] or 0))
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
     """One kind of name (flags, metrics, environment) over all versions read."""
@@ -84,7 +71,7 @@ class Table:
 
     def at(self, name: str, version: str | None) -> Span | Literal["unsure"] | None:
         """The span that holds in `version`; None if the name is absent there. An unread version between two that agree is like them."""
-        key = version_key(version)
+        key = _parsed(version)
         spans = self.spans.get(name, ())
         around = self._neighbours(key)
         if around is None:
@@ -95,7 +82,7 @@ class Table:
             return "unsure"
         return low
 
-    def _neighbours(self, key: Key | None) -> tuple[str, str] | None:
+    def _neighbours(self, key: Version | None) -> tuple[str, str] | None:
         keys = _keys(self.versions)
         if key is None or key < keys[0] or key > keys[-1]:
             return None
@@ -105,8 +92,8 @@ class Table:
     def absent(self, name: str, version: str | None) -> Status:
         """Why a name that is absent from `version` is: never there, gone, or not there yet."""
         spans, replacement = self.spans.get(name, ()), self.replacements.get(name)
-        key = version_key(version)
-        later = bool(spans) and key is not None and all((version_key(s.since) or ()) > key for s in spans)
+        key = _parsed(version)
+        later = bool(spans) and key is not None and all(_read(s.since) > key for s in spans)
         standing = Standing.NOT_YET if later else Standing.REMOVED if spans else Standing.UNKNOWN
         since, until = (spans[0].since, spans[-1].until) if spans else (None, None)
         if later or replacement is None:
@@ -115,13 +102,27 @@ class Table:
 
 
 def _covering(spans: tuple[Span, ...], version: str) -> Span | None:
-    key = version_key(version) or ()
-    return next((s for s in spans if (version_key(s.since) or ()) <= key <= (version_key(s.until) or ())), None)
+    key = _read(version)
+    return next((s for s in spans if _read(s.since) <= key <= _read(s.until)), None)
 
 
 @cache
-def _keys(versions: tuple[str, ...]) -> tuple[Key, ...]:
-    return tuple(version_key(v) or () for v in versions)
+def _parsed(version: str | None) -> Version | None:
+    return Version.parse(version or "")
+
+
+@cache
+def _read(version: str) -> Version:
+    """A version of the table itself. Raises ValueError for anything else."""
+    found = Version.parse(version)
+    if found is None:
+        raise ValueError(f"{version!r} is not a version")
+    return found
+
+
+@cache
+def _keys(versions: tuple[str, ...]) -> tuple[Version, ...]:
+    return tuple(_read(v) for v in versions)
 
 
 @cache

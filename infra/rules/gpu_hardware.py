@@ -9,16 +9,17 @@ from interlock.infra.rules.reading.planner import capability, card, facts_of
 from interlock.infra.rules.reading.quantization import method_of
 from interlock.infra.rules.reading.units import counted, engine_containers, older, pod_count, pod_units, version_of, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
+from interlock.infra.values import Version
 
 _PARALLEL = ("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",)
 
 
-def least_capability(method: str, version: tuple[int, int, int] | None) -> tuple[float | None, float | None, float | None]:
+def least_capability(method: str, version: Version | None) -> tuple[float | None, float | None, float | None]:
     """(least, strictest, native) compute capability of a method: in this version (the newest when None), in any version, in hardware."""
     rows = [row for row in table("quantization_needs.json")["rows"] if method in row["methods"]]
     if not rows:
         return None, None, None
-    spans = [row for row in rows if version is not None and "before" in row and version < (version_of(row["before"]) or (0, 0, 0))]
+    spans = [row for row in rows if version is not None and "before" in row and version < (version_of(row["before"]) or version)]
     row = spans[0] if spans else rows[-1]
     return float(row["least"]), max(float(each["least"]) for each in rows), row.get("native")
 

@@ -76,7 +76,7 @@ def known_issues(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
     if version is None:
         return
     for issue in table("known_issues.json")["issues"]:
-        first, after = version_of(issue.get("since", "0.0")), version_of(issue.get("before", "9999.0"))
+        first, after = version_of(issue.get("since", "0.0")), version_of(issue.get("before", "99.0"))
         if first is None or after is None or not first <= version < after:
             continue
         if all(holds(workload, bundle, issue[name]) for name, holds in _CONDITIONS.items() if name in issue):

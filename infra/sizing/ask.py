@@ -9,13 +9,13 @@ from pydantic import ValidationError
 
 from interlock.infra.catalog.gpus import gpu
 from interlock.infra.catalog.models import find
-from interlock.infra.catalog.vllm_defaults import parse_version
 from interlock.infra.facts import Fact, absent, unknown
 from interlock.infra.sizing.budget import size
 from interlock.infra.sizing.described import changed_config
 from interlock.infra.sizing.follows import DECISIVE, FOLLOWED, JOINED, mapping, note, switch, whole, word
 from interlock.infra.sizing.request import SizingRequest
 from interlock.infra.sizing.result import SizingResult
+from interlock.infra.values import Version
 
 Texts = Mapping[str, Fact[str]]
 _LONG = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
@@ -90,7 +90,7 @@ def ask(
 
 
 def _unread(version: str | None) -> Iterator[str]:
-    if version and parse_version(version) is None:
+    if version and Version.find(version) is None:
         yield f"vLLM version {version[:40]!r} cannot be read: the newest known one is taken"
 
 

@@ -94,7 +94,7 @@ def _size(found: Resolved) -> SizingResult:
 
 
 def _common(found: Resolved) -> dict[str, Any]:
-    return {"unknown": found.unknown, "vllm_version": ".".join(map(str, found.version))}
+    return {"unknown": found.unknown, "vllm_version": str(found.version)}
 
 
 def _unsized(found: Resolved, against: tuple[Refusal, ...]) -> SizingResult:

@@ -9,7 +9,7 @@ from typing import Any
 from interlock.infra.catalog.models import find
 from interlock.infra.sizing.model.facts import ModelFacts, from_config
 from interlock.infra.sizing.model.lookup import model_facts
-from interlock.infra.sizing.model.stated import in_words
+from interlock.infra.sizing.model.quantization_words import parse_quantization
 from interlock.infra.sizing.request import SizingRequest
 
 _ROPE = ("rope_scaling", "rope_parameters")
@@ -74,7 +74,7 @@ def _overridden(request: SizingRequest) -> ModelFacts | None:
 def _requantized(facts: ModelFacts, request: SizingRequest) -> ModelFacts:
     """``--quantization fp8`` on a 16-bit model quantizes while loading."""
     if request.quantization and facts.quantization is None:
-        found = in_words(request.quantization)
+        found = parse_quantization(request.quantization)
         return facts.with_quantization(found) if found else facts
     return facts
 

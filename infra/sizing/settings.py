@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 
 from interlock.infra.catalog.gpus import Gpu, gpu
-from interlock.infra.catalog.vllm_defaults import Version, batch_defaults, newest, parse_version, switch, v2_architectures
+from interlock.infra.catalog.versions import newest, since, value
+from interlock.infra.catalog.vllm_defaults import batch_defaults, v2_architectures
 from interlock.infra.sizing.described import draft_of, model_of
 from interlock.infra.sizing.kv.pages import Settings
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.request import Entry, SizingRequest
 from interlock.infra.sizing.result import Estimate
 from interlock.infra.sizing.weights.ledger import Shard
+from interlock.infra.values import Version
 
 _WIDTHS = {"float32": 4, "float": 4, "float16": 2, "half": 2, "bfloat16": 2}
 # Bytes of a cached number, and of scales per token and head, by --kv-cache-dtype (vLLM: v1/kv_cache_interface.py).
@@ -25,7 +27,6 @@ _KV_WIDTHS: tuple[tuple[str, int, int], ...] = (
 # Drafting methods that keep asynchronous scheduling (vLLM: config/speculative.py, EagleModelTypes).
 _ASYNC_DRAFTS = ("mtp", "eagle", "eagle3", "dflash", "dspark", "ngram_gpu", "deepseek_mtp", "medusa_eagle", "extract_hidden_states")
 _V0_CHUNKED_ABOVE = 32_768
-_ASYNC_DRAFT_MODEL = (0, 29, 0)
 _V2_DRAFTS = ("mtp", "eagle", "eagle3", "dflash", "dspark", "extract_hidden_states")
 
 
@@ -79,10 +80,10 @@ def _memory(request: SizingRequest, found: Gpu | None) -> Estimate | None:
 
 def runs_v2(facts: ModelFacts | None, version: Version, method: str | None) -> bool:
     """Whether the V2 model runner serves this model (vLLM: ``config/vllm.py::use_v2_model_runner``)."""
-    stage = switch("v2_runner", version)
+    stage = value("v2_runner", version)
     if stage == "none" or facts is None:
         return False
-    if method and method not in _V2_DRAFTS and not (version >= (0, 33, 0) and method not in ("suffix", "custom_class")):
+    if method and method not in _V2_DRAFTS and not (since("v2_other_drafts", version) and method not in ("suffix", "custom_class")):
         return False
     if stage == "all":
         return True
@@ -97,15 +98,15 @@ def runs_v2(facts: ModelFacts | None, version: Version, method: str | None) -> b
 def drafts_ahead(request: SizingRequest, version: Version, v2: bool) -> bool:
     """Whether the drafting method, if any, allows asynchronous scheduling."""
     method = request.speculative_method
-    early = not method or method in _ASYNC_DRAFTS or (v2 and version >= (0, 33, 0))
-    return early or (method == "draft_model" and version >= _ASYNC_DRAFT_MODEL)
+    early = not method or method in _ASYNC_DRAFTS or (v2 and since("v2_other_drafts", version))
+    return early or (method == "draft_model" and since("async_draft_model", version))
 
 
 def steps_in_flight(request: SizingRequest, facts: ModelFacts | None, version: Version, v2: bool) -> int:
     """Scheduler steps whose tokens a sliding window must hold at once (vLLM: ``config/vllm.py::max_concurrent_batches``)."""
-    if not switch("steps_in_flight", version):
+    if not since("steps_in_flight", version):
         return 1
-    default = bool(switch("async_scheduling", version)) and not (facts and facts.pools) and drafts_ahead(request, version, v2)
+    default = since("async_scheduling", version) and not (facts and facts.pools) and drafts_ahead(request, version, v2)
     overlapped = default if request.async_scheduling is None else request.async_scheduling
     if overlapped and (v2 or request.pp == 1):
         return request.pp + 1
@@ -116,7 +117,7 @@ def _caches_prefixes(facts: ModelFacts | None, version: Version) -> bool:
     """Whether prefixes are cached by default (vLLM: ``config/model.py::is_prefix_caching_supported``)."""
     if facts is None or ("mamba" not in facts.mixers and not facts.hybrid):
         return True
-    return facts.hybrid and bool(switch("hybrid_prefix_caching", version))
+    return facts.hybrid and since("hybrid_prefix_caching", version)
 
 
 def _kv_width(request: SizingRequest, facts: ModelFacts | None, width: int) -> tuple[int, int]:
@@ -131,7 +132,7 @@ def _kv_width(request: SizingRequest, facts: ModelFacts | None, width: int) -> t
 
 def _v0_batches(request: SizingRequest, version: Version, length: int) -> tuple[int, int]:
     """V0 profiled whole prompts of the full length, or chunks of 2,048 tokens when the length passed 32,768."""
-    whole = length <= _V0_CHUNKED_ABOVE or version < (0, 6, 0)
+    whole = length <= _V0_CHUNKED_ABOVE or not since("long_prompts_in_chunks", version)
     tokens = request.max_num_batched_tokens or (max(length, 2048) if whole else 2048)
     return request.max_num_seqs or 256, tokens
 
@@ -184,24 +185,30 @@ def _kv_settings(
     )
 
 
+def _version(request: SizingRequest) -> Version:
+    """The release that is asked about; the newest when none is stated."""
+    stated = Version.find(request.vllm_version) if request.vllm_version else None
+    return stated.release if stated else newest()
+
+
 def resolve(request: SizingRequest) -> Resolved:
     """Fill in the open settings. Never raises: what cannot be filled stays empty and is listed."""
     facts = model_of(request)
     card = gpu(request.gpu) if request.gpu else None
     memory = _memory(request, card)
-    version = (parse_version(request.vllm_version) if request.vllm_version else None) or newest()
+    version = _version(request)
     own = facts.length(version) if facts else 0
     length = own if request.max_model_len in (None, -1) else request.max_model_len or 0
-    v0 = version < (0, 8, 0) if request.v0_engine is None else request.v0_engine
+    v0 = not since("v1_engine", version) if request.v0_engine is None else request.v0_engine
     sequences, tokens = _v0_batches(request, version, length) if v0 else _batches(request, version, memory, card, length)
     width = _WIDTHS.get((request.dtype or "").lower(), facts.dtype_bytes if facts else 2)
     v2 = runs_v2(facts, version, request.speculative_method)
     in_flight = steps_in_flight(request, facts, version, v2) * tokens
     kv = _kv_settings(request, facts, version, width, in_flight=in_flight, tokens=tokens, card=card)
     spread = request.dp * request.pcp  # experts are cut over both (fused_moe/config.py, flatten_tp_across_dp_and_pcp)
-    utilization = request.gpu_memory_utilization or float(switch("utilization", version))
-    told = length or "nothing (the model's own length is not known)"
-    filled = (".".join(map(str, version)), utilization, told, sequences, tokens)
+    utilization = request.gpu_memory_utilization or float(value("utilization", version))
+    shown = length or "nothing (the model's own length is not known)"
+    filled = (str(version), utilization, shown, sequences, tokens)
     return Resolved(
         request=request,
         facts=facts,

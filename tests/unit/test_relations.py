@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from interlock.infra.catalog import relations as module
 from interlock.infra.catalog.relations import Condition, Relation, Relations, refused, relations
-from interlock.infra.catalog.vllm_tables import version_key, vllm_names
+from interlock.infra.catalog.vllm_tables import vllm_names
 from interlock.infra.facts import Fact
 from interlock.infra.facts.fact import absent, known, unknown
+from interlock.infra.values import Version
 
 WITNESSES = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "relation_witnesses.jsonl").read_text("utf-8").splitlines()]
 OTHERS = ("env:", "model:")
@@ -138,9 +139,8 @@ def test_every_default_that_a_row_uses_is_the_flags_own_in_all_of_its_versions(e
     for name in each.names & set(relations().defaults):
         wanted = relations().defaults[name]
         for span in vllm_names("flags").spans.get(f"--{name}", ()):
-            met = (version_key(span.until) or ()) >= (version_key(each.since) or ()) and (version_key(span.since) or ()) <= (
-                version_key(each.until) or ()
-            )
+            first, last, start, end = (Version.parse(text) or () for text in (each.since, each.until, span.since, span.until))
+            met = end >= first and start <= last
             if met and "default" in span.facts and span.facts["default"] is not None:
                 assert span.facts["default"] == wanted, (name, span.since, span.until)
 

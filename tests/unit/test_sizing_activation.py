@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from interlock.infra.catalog.versions import newest
 from interlock.infra.sizing import SizingRequest
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.settings import Resolved, resolve
 from interlock.infra.sizing.terms.activation import activation
-from interlock.infra.sizing.terms.forward import Forward, Run, forward, moments
+from interlock.infra.sizing.terms.forward import Forward, Run, forward, peaks
 from interlock.infra.sizing.terms.live_tensors import style_of
-from interlock.infra.sizing.terms.towers import Encoder, encoder, kind_of, largest
+from interlock.infra.sizing.terms.towers import Encoder, encoder, largest
 from interlock.infra.values import GIB
 
 ROOT = Path(__file__).parents[2]
@@ -69,8 +70,8 @@ def label(line: Line) -> str:
 def test_three_versions_and_every_kind_of_model_are_compared() -> None:
     assert {line["vllm"] for line in lines("forward")} == {"0.26.0", "0.29.0", "0.33.0"}
     assert len(lines("forward")) > 400
-    assert {facts.family for _, facts, _ in passes()} >= {"dense", "moe", "mla", "hybrid", "sliding", "chunked", "vision", "pooling"}
-    assert {kind_of(facts) for _, facts, _ in encoders()} >= {"qwen3", "qwen2_5_vl", "pixtral", "siglip", "gemma4", "llama4"}
+    assert {facts.group for _, facts, _ in passes()} >= {"dense", "moe", "mla", "hybrid", "sliding", "chunked", "vision", "pooling"}
+    assert {facts.towers.encoder for _, facts, _ in encoders()} >= {"qwen3", "qwen2_5_vl", "pixtral", "siglip", "gemma4", "llama4"}
 
 
 def test_few_lines_were_made_with_an_operation_that_could_not_be_entered() -> None:
@@ -103,13 +104,13 @@ def test_the_forward_pass_of_every_model_lies_in_its_interval() -> None:
 
 def test_intervals_of_followed_families_are_narrow() -> None:
     for line, facts, found in passes():
-        if facts.family == "dense" and style_of(facts).exact and facts.quantization is None:
+        if facts.group == "dense" and style_of(facts).exact and facts.quantization is None:
             assert found.high - found.low < 0.08 * found.likely + 0.1, label(line)
 
 
 def test_what_stays_after_the_pass_is_the_workspace_of_the_experts() -> None:
     for line, facts, found in passes():
-        if facts.family == "moe" and style_of(facts).exact and facts.quantization is None:
+        if facts.group == "moe" and style_of(facts).exact and facts.quantization is None:
             assert found.kept * GIB == pytest.approx(line["kept_bytes"], rel=0.01), label(line)
 
 
@@ -117,8 +118,8 @@ def test_the_encoder_is_within_one_per_cent_of_vllms() -> None:
     wrong = []
     for line, facts, found in encoders():
         error = (found.likely - CUBLAS_GIB) * GIB / line["peak_bytes"] - 1
-        bound = 0.08 if line["vllm"] == "0.29.0" and kind_of(facts) == "qwen2_5_vl" else 0.01  # that version keeps its pixels twice
-        if kind_of(facts) in ("qwen3", "qwen2_5_vl", "qwen2_vl", "pixtral", "siglip", "gemma4", "llama4") and abs(error) > bound:
+        bound = 0.08 if line["vllm"] == "0.29.0" and facts.towers.encoder == "qwen2_5_vl" else 0.01  # that version keeps its pixels twice
+        if facts.towers.encoder in ("qwen3", "qwen2_5_vl", "qwen2_vl", "pixtral", "siglip", "gemma4", "llama4") and abs(error) > bound:
             wrong.append(f"{label(line)}: {100 * error:+.1f} %")
     assert wrong == []
 
@@ -126,7 +127,7 @@ def test_the_encoder_is_within_one_per_cent_of_vllms() -> None:
 def test_the_encoder_lies_in_its_interval_and_leaves_its_embeddings() -> None:
     for line, facts, found in encoders():
         assert found.low * GIB <= line["peak_bytes"] <= found.high * GIB, label(line)
-        if kind_of(facts):
+        if facts.towers.encoder:
             assert found.output * GIB == pytest.approx(line["output_bytes"], rel=0.13), label(line)
 
 
@@ -166,8 +167,8 @@ def test_tensor_parallelism_adds_one_residual_and_divides_the_rest() -> None:
     facts = resolve(SizingRequest(model="meta-llama/Llama-3.1-8B-Instruct")).facts
     assert facts is not None
     hidden, inner = 4096, 14336
-    alone, _ = moments(facts, Run(tp=1, tokens=8192, context=0, version=(0, 33, 0)))
-    eighth, _ = moments(facts, Run(tp=8, tokens=8192, context=0, version=(0, 33, 0)))
+    alone, _ = peaks(facts, Run(tp=1, tokens=8192, context=0, version=newest()))
+    eighth, _ = peaks(facts, Run(tp=8, tokens=8192, context=0, version=newest()))
     assert max(alone.values()) == 3 * inner + 3 * hidden
     assert max(eighth.values()) == inner / 8 + 5 * hidden
 

@@ -4,7 +4,10 @@ import pytest
 
 from interlock.infra.catalog import models
 from interlock.infra.catalog.gpus import gpu, gpus, mig_geometries
-from interlock.infra.catalog.vllm_defaults import batch_defaults, parse_version, switch
+from interlock.infra.catalog.tables import table
+from interlock.infra.catalog.versions import newest, since, value
+from interlock.infra.catalog.vllm_defaults import batch_defaults
+from interlock.infra.values import Version
 
 ASKED = (
     *("T4", "V100", "A10", "A30", "A40", "A100 40GB", "A100 80GB", "L4", "L20", "L40S", "RTX 3090", "RTX 4090", "RTX 5090", "RTX 6000 Ada"),
@@ -60,31 +63,42 @@ def test_a_mig_layout_that_cannot_exist_says_why() -> None:
     assert "not a profile" in (card.geometry.problem({"1g.5gb": 1}) or "")
 
 
-@pytest.mark.parametrize(
-    ("words", "version"),
-    [
-        ("0.33.0", (0, 33, 0)),
-        ("v0.11", (0, 11, 0)),
-        ("0.26.1rc1.dev608", (0, 26, 1)),
-        (">=0.27", (0, 27, 0)),
-        ("2026-08-22", None),
-        ("none", None),
-    ],
-)
-def test_versions_in_words_are_read(words: str, version: tuple[int, int, int] | None) -> None:
-    assert parse_version(words) == version
+def test_values_move_with_the_version() -> None:
+    assert value("utilization", Version(0, 19)) == 0.9
+    assert value("utilization", Version(0, 33)) == value("utilization", Version(0, 20, 0)) == 0.92
 
 
-def test_defaults_move_with_the_version() -> None:
-    assert switch("utilization", (0, 19, 0)) == 0.9
-    assert switch("utilization", (0, 33, 0)) == 0.92
+def test_a_change_is_there_from_its_version_on_and_in_the_builds_before_that_release() -> None:
+    assert not since("block_held_back", Version(0, 28, 1))
+    assert since("block_held_back", Version(0, 29))
+    early = Version.parse("0.29.0rc1")
+    assert early is not None
+    assert since("block_held_back", early)
+
+
+def test_a_change_that_was_undone_ends() -> None:
+    assert [since("mamba_all_mode", Version(0, minor)) for minor in (13, 14, 27, 28)] == [False, True, True, False]
+
+
+def test_a_name_that_the_table_does_not_have_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        since("no_such_change", newest())
+
+
+def test_every_switch_tells_what_it_changes_and_where_that_was_read() -> None:
+    for name, row in table("versions.json")["switches"].items():
+        assert row["what"], name
+        assert row["source"], name
+        versions = [Version.parse(text) for text in (row.get("steps") or {row["since"]: 1, row.get("until", "9999.0"): 2})]
+        assert versions == sorted(versions, key=lambda version: version or ()), name
+        assert all(str(version) != "None" for version in versions), name
 
 
 def test_an_a100_keeps_the_small_batch_defaults() -> None:
-    assert batch_defaults((0, 33, 0), 79.2, "A100 80GB", 8.0) == (2048, 8192, 256)
-    assert batch_defaults((0, 33, 0), 79.2, "H100 80GB SXM", 9.0) == (8192, 16384, 1024)
-    assert batch_defaults((0, 33, 0), 178.3, "B200", 10.0) == (16384, 16384, 1024)
-    assert batch_defaults((0, 27, 1), 178.3, "B200", 10.0) == (8192, 16384, 1024)
+    assert batch_defaults(newest(), 79.2, "A100 80GB", 8.0) == (2048, 8192, 256)
+    assert batch_defaults(newest(), 79.2, "H100 80GB SXM", 9.0) == (8192, 16384, 1024)
+    assert batch_defaults(newest(), 178.3, "B200", 10.0) == (16384, 16384, 1024)
+    assert batch_defaults(Version(0, 27, 1), 178.3, "B200", 10.0) == (8192, 16384, 1024)
 
 
 def test_long_lists_of_the_catalog_are_expanded_by_their_period() -> None:

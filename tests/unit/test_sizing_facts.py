@@ -6,11 +6,12 @@ from interlock.infra.sizing import ModelFacts, model_facts
 from interlock.infra.sizing.model.facts import from_config, from_fields
 from interlock.infra.sizing.model.layers import Cache
 from interlock.infra.sizing.model.quantization import Scheme
-from interlock.infra.sizing.model.stated import in_words
+from interlock.infra.sizing.model.quantization_words import parse_quantization
 from interlock.infra.sizing.refusals.parallel import tp_problem
 from interlock.infra.sizing.weights.drafts import draft_bytes
 from interlock.infra.sizing.weights.ledger import Shard
 from interlock.infra.sizing.weights.rank import parameters, rank_weights, stage_layers
+from interlock.infra.values import Version
 from tools.oracle import catalog
 
 
@@ -59,7 +60,7 @@ def test_parameters_derived_from_shapes_are_those_of_the_model_card(name: str, b
     ],
 )
 def test_families_are_told_apart(name: str, family: str) -> None:
-    assert facts_of(name).family == family
+    assert facts_of(name).group == family
 
 
 def test_an_encoder_has_no_kv_cache() -> None:
@@ -131,13 +132,13 @@ def test_valid_sizes_of_a_model_with_28_heads() -> None:
     ],
 )
 def test_quantization_in_words_is_understood(words: str, scheme: Scheme) -> None:
-    found = in_words(words)
+    found = parse_quantization(words)
     assert found is not None
     assert found.scheme is scheme
 
 
 def test_bf16_in_words_is_no_quantization() -> None:
-    assert in_words("bfloat16") is None
+    assert parse_quantization("bfloat16") is None
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_a_predictor_is_excluded_from_quantization_by_its_own_name() -> None:
 
 def test_vllm_s_own_classes_kept_the_embedding_on_every_stage_until_transformers_took_their_place() -> None:
     facts = from_config(catalog.models()["pythia-6.9b"].config, "pythia")
-    old, new = (rank_weights(facts, Shard(pp=2, version=version)).param_bytes for version in ((0, 31, 0), (0, 32, 0)))
+    old, new = (rank_weights(facts, Shard(pp=2, version=version)).param_bytes for version in (Version(0, 31), Version(0, 32)))
     assert old - new == 2 * (50432 * 4096 + 2 * 4096)
 
 

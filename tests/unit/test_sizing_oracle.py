@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from interlock.cli.size_lines import answer_of, request_of
-from interlock.infra.catalog.vllm_defaults import parse_version
 from interlock.infra.sizing.settings import resolve
 from interlock.infra.sizing.weights.drafts import draft_bytes
 from interlock.infra.sizing.weights.ledger import Shard
 from interlock.infra.sizing.weights.rank import rank_weights
+from interlock.infra.values import Version
 from tools.oracle import catalog, questions
 from tools.oracle.__main__ import VERSIONS
 
@@ -120,7 +120,7 @@ def tensors(line: Mapping[str, Any], case: Mapping[str, Any]) -> Iterator[tuple[
     assert request is not None
     found = resolve(request)
     assert found.facts is not None
-    version, tp = parse_version(line["vllm"]), line["tp"]
+    version, tp = Version.find(line["vllm"]), line["tp"]
     assert version is not None
     stage = line.get("rank", 0) // tp
     if found.facts.quantization and set(line["param_bytes_by_dtype"]) in ({"bfloat16"}, {"float16"}):

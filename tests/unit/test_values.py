@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from interlock.infra.values import GIB, binary, bytes_of, gib, quantity, seconds
+from interlock.infra.values import GIB, Version, binary, bytes_of, gib, quantity, seconds
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,59 @@ def test_a_duration_becomes_seconds(text: str | int, number: float) -> None:
 def test_what_is_no_duration_is_refused_with_examples(text: str) -> None:
     with pytest.raises(ValueError, match="not a duration"):
         seconds(text)
+
+
+def test_versions_sort_as_releases_do() -> None:
+    order = [
+        "0.8.5",
+        "0.8.5.post1",
+        "0.9.0.dev3",
+        "0.9.0a1",
+        "0.9.0rc1",
+        "0.9.0rc2",
+        "0.9.0",
+        "0.10.1",
+        "0.10.1.1",
+        "0.10.2",
+        "v0.33.0-cu129",
+    ]
+    read = [Version.parse(text) for text in order]
+    assert None not in read
+    assert read == sorted(read, key=lambda version: version or ())
+
+
+@pytest.mark.parametrize("tag", ["v0.33.0-cu129", "0.33.0+cu130", "0.33.0", "0.33", "0.33.0-amd64", "v0.33.0-rocm7", "0.33.0-devel"])
+def test_what_follows_a_release_in_a_tag_is_no_part_of_it(tag: str) -> None:
+    assert Version.parse(tag) == Version(0, 33)
+
+
+@pytest.mark.parametrize("text", ["latest", "nightly-0.33.0", "", "v", "sha256:0a", "12"])
+def test_a_tag_without_a_version_at_its_start_has_none(text: str) -> None:
+    assert Version.parse(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("v0.11", Version(0, 11)),
+        ("v0.9.0.1-cu124", Version(0, 9, 0, 1)),
+        (">=0.27", Version(0, 27)),
+        ("vllm 0.11.0 on H100", Version(0, 11)),
+        ("2026-08-22", None),
+        ("2024.05", None),
+        ("none", None),
+    ],
+)
+def test_a_version_is_found_in_a_text(text: str, version: Version | None) -> None:
+    assert Version.find(text) == version
+
+
+@pytest.mark.parametrize("text", ["0.33.0", "0.26.1rc1", "0.9.0.1", "0.8.5.post1", "0.27.0.dev12"])
+def test_a_version_is_told_as_it_is_written(text: str) -> None:
+    assert str(Version.parse(text)) == text
+
+
+def test_a_build_belongs_to_its_release() -> None:
+    built = Version.find("0.26.1rc1.dev608")
+    assert built is not None
+    assert built < built.release == Version(0, 26, 1)

@@ -15,7 +15,7 @@ from interlock.infra.catalog.vllm_flags import (
     metric_status,
     takes_value,
 )
-from interlock.infra.catalog.vllm_tables import Span, Standing, version_key, vllm_names
+from interlock.infra.catalog.vllm_tables import Span, Standing, vllm_names
 
 
 @pytest.mark.parametrize(
@@ -207,11 +207,3 @@ def test_the_table_equals_the_options_of_the_real_parser(version: str) -> None:
     assert [o for o in every if not flag_status(o, version).exists] == []
     assert [o for o in real["with_value"] if takes_value(o, version) is not True] == []
     assert [o for o in real["without"] if takes_value(o, version) is not False] == []
-
-
-def test_versions_sort_as_releases_do() -> None:
-    order = ["0.8.5", "0.8.5.post1", "0.9.0rc1", "0.9.0", "0.10.1", "0.10.1.1", "0.10.2", "v0.33.0-cu129"]
-    keys = [version_key(v) or () for v in order]
-    assert keys == sorted(keys)
-    assert version_key("v0.33.0-cu129") == version_key("0.33.0+cu130") == version_key("0.33.0")
-    assert version_key("latest") is None

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from interlock.cli.size_lines import answer_of, request_of
-from interlock.infra.catalog.vllm_defaults import parse_version
 from interlock.infra.sizing.settings import resolve
+from interlock.infra.values import Version
 from tools.common import ROOT
 
 LOGS, RUNS = ROOT / "tests/data/calibration.jsonl", ROOT / "tests/data/h200_runs.jsonl"
@@ -19,7 +19,13 @@ INPUTS = (
     *("gpu_memory_utilization", "max_model_len", "max_num_seqs", "max_num_batched_tokens", "enforce_eager", "block_size"),
     *("vllm_version", "engine", "spec_decode"),
 )
-BANDS = (("V0", (0, 0, 0)), ("0.8-0.15", (0, 8, 0)), ("0.16-0.19", (0, 16, 0)), ("0.20-0.26", (0, 20, 0)), ("0.27 and later", (0, 27, 0)))
+BANDS = (
+    ("V0", Version(0, 0)),
+    ("0.8-0.15", Version(0, 8)),
+    ("0.16-0.19", Version(0, 16)),
+    ("0.20-0.26", Version(0, 20)),
+    ("0.27 and later", Version(0, 27)),
+)
 # What every run on the H200 was started with; the records of runs that failed leave it out.
 MEASURED_WITH = {"gpu_memory_utilization": 0.9, "max_num_seqs": 256, "max_num_batched_tokens": 8192, "enforce_eager": True}
 _LEAST_SHARE = 0.98
@@ -102,10 +108,10 @@ def band_of(log: dict[str, Any]) -> str:
     """Version band of a log."""
     if str(log.get("engine") or "").startswith("V0"):
         return "V0"
-    version = parse_version(str(log.get("vllm_version") or ""))
+    version = Version.find(str(log.get("vllm_version") or ""))
     if version is None:
         return "not stated"
-    return [name for name, since in BANDS if version >= since][-1]
+    return [name for name, since in BANDS if version.release >= since][-1]
 
 
 def inputs_of(log: dict[str, Any]) -> dict[str, Any]:
@@ -127,4 +133,4 @@ def scored(*, logs: Path = LOGS, runs: Path = RUNS) -> Iterator[Scored]:
             case = inputs_of(log)
             request, _ = request_of(case)
             facts = resolve(request).facts if request else None
-            yield Scored(log, answer_of(case), facts.family if facts else "unknown", band_of(log), group)
+            yield Scored(log, answer_of(case), facts.group if facts else "unknown", band_of(log), group)

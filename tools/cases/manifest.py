@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from interlock.infra.catalog.vllm_tables import version_key
+from interlock.infra.values import Version
 from tools.cases.values import duration, first, mapping, nothing, number, size
 
 Manifest = dict[str, Any]
@@ -17,7 +17,7 @@ GPU_KEYS = ("nvidia.com/", "amd.com/", "gpu.intel.com/", "habana.ai/")
 def version_of(case: Mapping[str, Any]) -> str | None:
     """A release number, also of ``>=0.18`` or ``0.6.x``; None for a date or nothing."""
     text = str(mapping(case.get("vllm")).get("version") or "").strip(">=~< ").replace(".x", ".0")
-    return text if version_key(text) and not text.startswith("20") else None
+    return text if Version.parse(text) and not text.startswith("20") else None
 
 
 def image(case: Mapping[str, Any]) -> str:
@@ -54,8 +54,8 @@ def _speculative(stated: Any, case: Mapping[str, Any]) -> list[str]:
     if not draft:
         return []
     tokens, ranks = draft.get("tokens"), draft.get("draft_tp")
-    key = version_key(version_of(case) or "")
-    if key and key < (0, 9):
+    key = Version.parse(version_of(case) or "")
+    if key and key < Version(0, 9):
         words = [f"--speculative-model={draft.get('draft')}"]
         words += [f"--num-speculative-tokens={tokens}"] if tokens else []
         return words + ([f"--speculative-draft-tensor-parallel-size={ranks}"] if ranks else [])

@@ -2,12 +2,12 @@
 
 import ast
 import datetime as dt
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 from tools.common import ROOT, say
+from tools.datafile import written
 from tools.mechanisms import crds
 from tools.mechanisms.artefacts import ARTEFACTS, folder
 
@@ -28,20 +28,8 @@ def write() -> None:
     """Writes both tables."""
     for name, table in (("crd_fields.json", custom_resources()), ("ray_fields.json", ray())):
         path = CATALOG / name
-        path.write_text(text(table), encoding="utf-8")
+        path.write_text(written(table) + "\n", encoding="utf-8")
         say(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1024} KiB")
-
-
-def text(table: dict[str, Any]) -> str:
-    """JSON with one type, model or option per line."""
-    parts = []
-    for key, value in table.items():
-        if isinstance(value, dict):
-            lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(each, ensure_ascii=False)}" for name, each in value.items())
-            parts.append(f" {json.dumps(key)}: {{\n{lines}\n }}")
-        else:
-            parts.append(f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def custom_resources() -> dict[str, Any]:

@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from tools.datafile import written
 from tools.vllm_facts.env import environment
 from tools.vllm_facts.flags import serve_flags
 from tools.vllm_facts.metrics import metrics
@@ -50,12 +51,8 @@ def fetch(version: str, trees: Path) -> None:
 
 
 def write(path: Path, head: dict[str, Any], tables: dict[str, dict[str, Any]]) -> None:
-    """JSON with one line per name, so that a new version is a readable diff."""
-    parts = [f"{json.dumps(k)}: {json.dumps(v)}" for k, v in head.items()]
-    for name, table in tables.items():
-        lines = ",\n".join(f"    {json.dumps(k)}: {json.dumps(v, ensure_ascii=False)}" for k, v in table.items())
-        parts.append(f"{json.dumps(name)}: {{\n{lines}\n  }}")
-    path.write_text("{\n  " + ",\n  ".join(parts) + "\n}\n", encoding="utf-8")
+    """A table and what is said about it, one line per name, so that a new version is a readable diff."""
+    path.write_text(written({**head, **tables}) + "\n", encoding="utf-8")
 
 
 def main() -> None:

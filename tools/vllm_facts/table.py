@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from interlock.infra.catalog.vllm_tables import Key, version_key
+from interlock.infra.values import Version
 from tools.common import ToolError
 from tools.vllm_facts.env import Variable
 from tools.vllm_facts.hints import UNKNOWN, Facts
@@ -12,12 +12,12 @@ from tools.vllm_facts.metrics import Metric
 Row = dict[str, Any]
 
 
-def released(version: str) -> Key:
-    """Sort key of a release. Raises ToolError for a text that is none."""
-    key = version_key(version)
-    if key is None:
+def released(version: str) -> Version:
+    """Where a release stands in the order. Raises ToolError for a text that is none."""
+    found = Version.parse(version)
+    if found is None:
         raise ToolError(f"{version} is not a release of vLLM")
-    return key
+    return found
 
 
 def flag_row(facts: Facts) -> Row:

@@ -1,6 +1,5 @@
 """How rules read facts: GPU units of containers and pods, the GPUs an engine uses, the container it runs in."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -9,7 +8,7 @@ from typing import Any
 
 from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Pool, Role, Workload, known, unknown
-from interlock.infra.values import quantity
+from interlock.infra.values import Version, quantity
 
 COUNTED_VENDORS = ("nvidia", "amd", "gaudi")
 """Vendors whose resource units are the devices that vLLM's world size counts (a Neuron unit holds several cores, a TPU unit a chip)."""
@@ -174,14 +173,11 @@ def where(workload: Workload, place: Place, fact: Fact[Any] | None = None) -> st
     return workload.paths.get(place) or (workload.pods[0].path if workload.pods else "") or workload.origin.path or place.value
 
 
-_NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
-
-
-def version_of(version: Fact[str] | str) -> tuple[int, int, int] | None:
-    """A version as numbers (``v0.9.0.1-cu124`` -> (0, 9, 0)); None when it has none or is not known."""
+def version_of(version: Fact[str] | str) -> Version | None:
+    """The release that a text names; None when it names none or is not known."""
     text = version if isinstance(version, str) else str(version.value or "") if version.known else ""
-    match = _NUMBERS.search(text)
-    return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
+    found = Version.find(text)
+    return found.release if found else None
 
 
 def older(workload: Workload, than: str) -> bool:

@@ -4,19 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import lcm
 
-from interlock.infra.catalog.vllm_defaults import Version, switch
+from interlock.infra.catalog.versions import since, value
 from interlock.infra.sizing.model.compressed import resized
 from interlock.infra.sizing.model.config import ceil_div, integer
 from interlock.infra.sizing.model.facts import ModelFacts
-from interlock.infra.sizing.model.families import traits
 from interlock.infra.sizing.model.layers import Cache, KvLayer, State, StateKind
+from interlock.infra.values import Version
 
 # fp8 keys of sparse latent attention carry scales and a 16-bit rope part: 656 bytes per token (vLLM: mla_attention.py).
 _SPARSE_FP8_TOKEN = 656
-# Sliding layers choose their own block size since the first, and fill the model's block since the second.
-_WINDOWS_CHOOSE_SINCE, _WINDOWS_FILL_SINCE = (0, 23, 0), (0, 30, 0)
-# A state per block of tokens comes with those of a step's drafted tokens since then (``MambaSpec.max_memory_usage_bytes``).
-_DRAFTED_SINCE = (0, 21, 0)
 # What FlashInfer's kernels on Hopper take: widths of heads, tokens in a block.
 FLASHINFER_HEADS, _FLASHINFER_BLOCKS = (64, 128, 256, 512), (16, 32, 64)
 # Kind of caches whose pages of different sizes lie side by side in a block.
@@ -75,7 +71,7 @@ class KvSpec:
         """Blocks that one request of ``length`` tokens holds at most."""
         match self.cache:
             case Cache.STATE:
-                drafted = settings.speculative if settings.version >= _DRAFTED_SINCE else 0
+                drafted = settings.speculative if since("drafted_states", settings.version) else 0
                 return self.state_blocks or ceil_div(length, self.block) + drafted
             case Cache.SLIDING:
                 return ceil_div(min(self.window - 1 + settings.in_flight, length), self.block) + 1
@@ -124,7 +120,7 @@ def base_block(facts: ModelFacts, settings: Settings) -> int:
     if Cache.MLA in caches and 9 <= settings.capability < 12 and (settings.element == 1 or settings.capability >= 10):
         return 64  # FlashMLA for fp8 on Hopper, FlashInfer on data-centre Blackwell; elsewhere FlashAttention or Triton
     wide = any(layer.head_dim == 512 for layer in facts.kv_layers if layer.cache is not Cache.MLA)
-    if wide and settings.element == 1 and int(settings.capability) == 9 and switch("wide_fp8_block", settings.version):
+    if wide and settings.element == 1 and int(settings.capability) == 9 and since("wide_fp8_block", settings.version):
         return 64  # FlashAttention 4's fp8 kernel for heads of 512
     return 16
 
@@ -134,7 +130,7 @@ def state_mode(facts: ModelFacts, state: State, settings: Settings) -> str:
     if not settings.prefix_caching:
         return "none"
     scans = state.kind in (StateKind.MAMBA1, StateKind.MAMBA2)
-    return "all" if scans and switch("mamba_all_mode", settings.version) else "align"
+    return "all" if scans and since("mamba_all_mode", settings.version) else "align"
 
 
 def _state_blocks(state: State, mode: str, settings: Settings) -> int:
@@ -143,7 +139,7 @@ def _state_blocks(state: State, mode: str, settings: Settings) -> int:
     if mode == "none":
         return 1 + settings.speculative
     exports = state.kind is StateKind.MAMBA2 or (state.kind is StateKind.GDN and settings.capability >= 9)
-    return 2 + settings.speculative + (1 if exports and switch("prefill_checkpoint", settings.version) else 0)
+    return 2 + settings.speculative + (1 if exports and since("prefill_checkpoint", settings.version) else 0)
 
 
 def _hybrid_block(facts: ModelFacts, state: State, mode: str, settings: Settings) -> tuple[int, int]:
@@ -152,10 +148,9 @@ def _hybrid_block(facts: ModelFacts, state: State, mode: str, settings: Settings
     attention = next(layer for layer in facts.kv_layers if layer.cache is not Cache.STATE)
     per_token, page = _token_bytes(attention, settings, sparse=False), state_page(state, settings)
     kernel = base_block(facts, settings)
-    new = settings.version >= (0, 33, 0)
     if attention.cache is Cache.MLA:
-        kernel = max(kernel, int(switch("latent_hybrid_block", settings.version)))
-    if mode == "align" and new:
+        kernel = max(kernel, int(value("latent_hybrid_block", settings.version)))
+    if mode == "align" and since("states_in_kernel_steps", settings.version):
         kernel = lcm(kernel, 64 if state.kind is StateKind.GDN and settings.capability >= 9 else 16)
     if mode == "all":
         chunk = lcm(integer(facts.text, "mamba_chunk_size", "chunk_size", default=2048), kernel)
@@ -169,9 +164,9 @@ def _hybrid_block(facts: ModelFacts, state: State, mode: str, settings: Settings
 def _window_block(layer: KvLayer, block: int, settings: Settings) -> int:
     """Tokens per block of a sliding layer, which chooses its own (``layers/attention/attention.py::get_kv_cache_spec``): until 0.29 the
     smallest that its kernel takes, then the layer's page at the model's block size, in sizes the kernel takes."""
-    if settings.version < _WINDOWS_CHOOSE_SINCE:
+    if not since("windows_choose_blocks", settings.version):
         return block
-    if not settings.version >= _WINDOWS_FILL_SINCE:
+    if not since("windows_fill_blocks", settings.version):
         return min(block, 16)
     flash_infer = settings.e5m2 and layer.head_dim in FLASHINFER_HEADS
     return max((size for size in _FLASHINFER_BLOCKS if size <= block), default=block) if flash_infer else block
@@ -187,7 +182,7 @@ def aligned_block(facts: ModelFacts, settings: Settings) -> int:
 
 def layer_specs(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: Sequence[KvLayer] = ()) -> list[tuple[int, KvSpec]]:
     """(layer index, cache) of every cache of the model, and of its draft, on one rank."""
-    if traits(facts.model_type, facts.text, settings.version).plain_cache:
+    if facts.traits(settings.version).plain_cache:
         settings = replace(settings, element=settings.state_element, scales=0)
     sparse = any(layer.cache is Cache.INDEXER for layer in facts.kv_layers)
     state = next((layer.state for layer in facts.kv_layers if layer.state), None)

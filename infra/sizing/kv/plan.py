@@ -5,16 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from interlock.infra.catalog.vllm_defaults import switch
+from interlock.infra.catalog.versions import since
 from interlock.infra.sizing.kv.groups import Group, groups_of, is_packed
 from interlock.infra.sizing.kv.pages import KvSpec, Settings, layer_specs
 from interlock.infra.sizing.model.config import ceil_div
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.layers import Cache, KvLayer
 from interlock.infra.sizing.weights.rank import stage_layers
-
-# Until then a request's blocks were weighed by bytes (``kv_cache_utils.py::get_max_concurrency_for_kv_cache_config``).
-_WEIGHED_UNTIL = (0, 27, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,7 @@ class Layout:
 
     def usable_blocks(self, available: int) -> int:
         """Blocks that requests can use: from 0.29 one is held back."""
-        held = 1 if switch("block_held_back", self.settings.version) else 0
+        held = 1 if since("block_held_back", self.settings.version) else 0
         return min((available // size - held for size in self.block_bytes), default=0)
 
 
@@ -83,7 +80,7 @@ def _layout(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: t
     sizes = [max((group.block_bytes for group in stage), default=0) for stage in stages]
     per_token = [sum(spec.token_bytes for group in stage for _, spec in group.members) for stage in stages]
     kinds = Counter(group.specs for group in groups)
-    if groups and is_packed(groups[0]) and not switch("packed_by_widest_group", settings.version):
+    if groups and is_packed(groups[0]) and not since("packed_by_widest_group", settings.version):
         return _packed_layout(groups, stages, settings, max(per_token, default=0))
     return Layout(
         settings=settings,
@@ -116,7 +113,7 @@ def _packed_layout(groups: Sequence[Group], stages: Sequence[Sequence[Group]], s
         block_size=min(group.block_size for group in groups),
         bytes_per_token=per_token,
         charged=repeats * sum(sizes),
-        weights=tuple(weight for _, weight in kinds) if settings.version < _WEIGHED_UNTIL else (),
+        weights=tuple(weight for _, weight in kinds) if not since("concurrency_in_blocks", settings.version) else (),
     )
 
 
@@ -155,7 +152,7 @@ def plan(found: Layout, available: int, max_model_len: int) -> KvPlan:
     blocks = max(0, min(available // size for size in found.block_bytes))
     request = found.share(max_model_len)
     concurrency = blocks / request if request else 0.0
-    if switch("tokens_from_concurrency", found.settings.version):
+    if since("tokens_from_concurrency", found.settings.version):
         tokens = int(concurrency * max_model_len)
     else:
         tokens = blocks // found.groups * found.block_size * found.settings.context_parallel

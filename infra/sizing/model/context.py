@@ -1,32 +1,33 @@
 """The context a config.json allows (vLLM: ``config/model.py::_get_and_verify_max_len``)."""
 
+from interlock.infra.catalog.versions import since
 from interlock.infra.sizing.model.config import Config, integer, mapping, text
-
-_YARN_IS_IN_POSITIONS = (0, 30, 0)
+from interlock.infra.sizing.model.families import family
+from interlock.infra.values import Version
 
 
 def _scaling(config: Config) -> Config:
     return mapping(config, "rope_scaling") or mapping(config, "rope_parameters")
 
 
-def limit_of(config: Config, outer_type: str, version: tuple[int, int, int]) -> int:
+def limit_of(config: Config, version: Version) -> int:
     """Longest context in that version; 0 when the config does not say.
 
-    A yarn factor is in the stated number of positions since 0.30; before, it was applied to the original one. Gemma 3's positions
-    always contain it.
+    A yarn factor is contained in the stated number of positions since 0.30; before, it was applied to the original one.
     """
     own = integer(config, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length", "max_target_positions")
-    if text(config, "model_type") in ("roberta", "xlm-roberta"):
+    how = family(text(config, "model_type")).context
+    if how == "behind padding":
         return max(0, own - integer(config, "pad_token_id", default=1) - 1)
-    if text(config, "model_type") == "nomic_bert":
+    if how == "trained":
         return min(own, integer(config, "max_trained_positions") or own)
     scaling = _scaling(config)
     kind, factor = text(scaling, "rope_type", "type"), scaling.get("factor")
-    if not isinstance(factor, int | float) or factor <= 1 or "gemma3" in outer_type:
+    if not isinstance(factor, int | float) or factor <= 1 or how == "stated":
         return own
     if kind in ("yarn", "deepseek_yarn"):
         original = integer(scaling, "original_max_position_embeddings")
-        return int(original * factor) if original and version < _YARN_IS_IN_POSITIONS else own
+        return int(original * factor) if original and not since("yarn_in_positions", version) else own
     return int(own * factor) if kind in ("linear", "dynamic") else own
 
 

@@ -5,19 +5,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from interlock.infra.catalog.versions import newest
 from interlock.infra.sizing.model import quantization as quant
 from interlock.infra.sizing.model.compressed import described, is_compressed
 from interlock.infra.sizing.model.config import Config, integer, mapping, text, text_of, truth
 from interlock.infra.sizing.model.context import limit_of, unscaled_of
-from interlock.infra.sizing.model.families import traits
+from interlock.infra.sizing.model.families import Family, Towers, Traits, family, towers, traits, wrapper_flag
+from interlock.infra.sizing.model.field_names import normalise
 from interlock.infra.sizing.model.layer_plan import caches, head_dim_of, is_mla, kv_heads_of, layer_count, mixers
 from interlock.infra.sizing.model.layers import Cache, KvLayer
-from interlock.infra.sizing.model.names import usual
 from interlock.infra.sizing.model.quantization import Quantization, Scheme
-from interlock.infra.sizing.model.stated import in_words
+from interlock.infra.sizing.model.quantization_words import parse_quantization
+from interlock.infra.values import Version
 
-# Architectures that answer with vectors or scores, and hold no KV cache when they are encoders.
-_ENCODERS = ("bert", "roberta", "xlm-roberta", "modernbert", "nomic_bert", "distilbert", "electra", "gte", "jina")
 _ASSUMED_LENGTH = 2048
 _DTYPES = {"float32": 4, "float": 4, "float16": 2, "half": 2, "bfloat16": 2, "auto": 2}
 
@@ -42,7 +42,7 @@ class ModelFacts:
     @cached_property
     def text(self) -> Config:
         """The language model's part of the config, under the usual names."""
-        return usual(text_of(self.config))
+        return normalise(text_of(self.config))
 
     @cached_property
     def model_type(self) -> str:
@@ -53,6 +53,15 @@ class ModelFacts:
     def outer_type(self) -> str:
         """``model_type`` of the whole config (differs from the language model's when there is a vision tower)."""
         return text(self.config, "model_type")
+
+    @cached_property
+    def family(self) -> Family:
+        """What its family's code does differently from a Llama-like decoder."""
+        return family(self.model_type)
+
+    def traits(self, version: Version | None = None) -> Traits:
+        """Its small parts as that version builds them (the newest when None)."""
+        return traits(self.model_type, self.text, version)
 
     @cached_property
     def architecture(self) -> str:
@@ -94,7 +103,7 @@ class ModelFacts:
     def intermediate_size(self) -> int:
         """Width of a dense MLP."""
         stated = integer(self.text, "intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size")
-        return stated or traits(self.model_type, self.text).inter_of_hidden * self.hidden_size
+        return stated or self.traits().inter_of_hidden * self.hidden_size
 
     @cached_property
     def experts(self) -> int:
@@ -114,13 +123,13 @@ class ModelFacts:
     @cached_property
     def max_position(self) -> int:
         """Longest context the newest version allows; 0 when the config does not say."""
-        return self.limit((0, 33, 0))
+        return self.limit(newest())
 
-    def limit(self, version: tuple[int, int, int]) -> int:
+    def limit(self, version: Version) -> int:
         """Longest context the config allows in that version; 0 when it does not say."""
-        return limit_of(self.text, self.outer_type, version)
+        return limit_of(self.text, version)
 
-    def length(self, version: tuple[int, int, int]) -> int:
+    def length(self, version: Version) -> int:
         """The length that is taken when none is stated: the config's, with longrope the one before scaling, 2048 when it says nothing."""
         own = self.limit(version)
         return unscaled_of(self.text) or own or (_ASSUMED_LENGTH if self.architecture and self.complete else 0)
@@ -140,15 +149,15 @@ class ModelFacts:
     def tied(self) -> bool:
         """Input and output embedding are one tensor."""
         outer, own = self.config.get("tie_word_embeddings"), self.text.get("tie_word_embeddings")
-        if self.outer_type == "mistral3" and outer is None and not self.checkpoint_bytes:
+        if wrapper_flag(self.outer_type, "tied") and outer is None and not self.checkpoint_bytes:
             return True  # the default of the whole config; the whole's word counts (config/vllm.py::with_hf_config)
         stated = outer if isinstance(outer, bool) else own if isinstance(own, bool) else self.text.get("tie_embedding")
-        return stated if isinstance(stated, bool) else self.model_type.startswith(("gemma", "cohere", "command"))
+        return stated if isinstance(stated, bool) else self.family.tied
 
     @cached_property
     def pooling(self) -> bool:
         """An encoder: it has no KV cache."""
-        return self.model_type.startswith(_ENCODERS) or "Bert" in self.architecture or "Roberta" in self.architecture
+        return self.family.tensors.startswith("encoder") or "Bert" in self.architecture or "Roberta" in self.architecture
 
     @cached_property
     def head(self) -> str:
@@ -193,7 +202,17 @@ class ModelFacts:
         return bool(mapping(whole, "vision_config") or mapping(whole, "audio_config"))
 
     @cached_property
-    def family(self) -> str:
+    def vision(self) -> Config:
+        """The vision tower's part of the config; empty where there is none."""
+        return mapping(self.config, "vision_config") or mapping(mapping(self.config, "thinker_config"), "vision_config")
+
+    @cached_property
+    def towers(self) -> Towers:
+        """How its vision tower is described."""
+        return towers(self.outer_type, text(self.vision, "model_type"), self.vision)
+
+    @cached_property
+    def group(self) -> str:
         """The group it is reported in: pooling, compressed, hybrid, mla, sliding, chunked, moe, vision, dense."""
         kinds = {layer.cache for layer in self.kv_layers}
         if self.pooling:
@@ -229,7 +248,7 @@ def from_config(
     """Facts from a config.json. ``quantization``: what was asked or stated, when the config has none of its own."""
     declared = quant.from_config(config)
     if declared is None and quantization:
-        declared = in_words(quantization)
+        declared = parse_quantization(quantization)
     return ModelFacts(name, config, declared, checkpoint_bytes, source=source or "config.json")
 
 

@@ -1,15 +1,18 @@
 """Which caches each layer of a model keeps, read from its config.json."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from interlock.infra.sizing.model.compressed import caches as compressed_caches
 from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.config import Config, integer, layers_in, mapping, sequence, text, truth
+from interlock.infra.sizing.model.families import Family, family
 from interlock.infra.sizing.model.layers import Cache, KvLayer, State, StateKind
 
-# Their low-rank projections are undone before keys and values are cached (vLLM: models/minicpm3.py).
-_LATENT_UNCACHED = ("minicpm3",)
+
+def family_of(config: Config) -> Family:
+    """The family of the language model."""
+    return family(text(config, "model_type"))
 
 
 def head_dim_of(config: Config) -> int:
@@ -21,9 +24,10 @@ def head_dim_of(config: Config) -> int:
 
 def kv_heads_of(config: Config) -> int:
     """KV heads of the whole model (as many as query heads when the config does not say)."""
-    if text(config, "model_type") == "falcon" and not truth(config, "new_decoder_architecture"):
+    falcon = family_of(config).kv_heads == "falcon"
+    if falcon and not truth(config, "new_decoder_architecture"):
         return 1 if truth(config, "multi_query", default=True) else integer(config, "num_attention_heads")
-    if text(config, "model_type") != "falcon" and truth(config, "multi_query"):  # vLLM: model_arch_config_convertor.py
+    if not falcon and truth(config, "multi_query"):  # vLLM: model_arch_config_convertor.py
         return 1
     return integer(config, "num_key_value_heads", "num_kv_heads", "multi_query_group_num") or integer(
         config, "num_attention_heads", "n_head"
@@ -38,7 +42,7 @@ def layer_count(config: Config) -> int:
 
 def is_mla(config: Config) -> bool:
     """Multi-head latent attention (DeepSeek V2 and its relatives) whose latent is what is cached."""
-    return has_latent(config) and text(config, "model_type") not in _LATENT_UNCACHED
+    return has_latent(config) and family_of(config).latent_cached
 
 
 def has_latent(config: Config) -> bool:
@@ -49,31 +53,26 @@ def has_latent(config: Config) -> bool:
 def mixers(config: Config) -> tuple[str, ...]:
     """What mixes tokens in each layer: ``full``, ``sliding``, ``chunked``, ``mla``, ``linear``, ``mamba``, ``mlp`` (no mixer)."""
     count = layer_count(config)
-    model_type = text(config, "model_type")
-    for reader in (_pattern_letters, _declared_types, _linear_attention, _periodic):
-        found = reader(config, count, model_type)
+    own = family_of(config)
+    for reader in (_pattern_letters, _declared_types, _linear_attention, LAYERS[own.layers]):
+        found = reader(config, count, own)
         if found and len(found) >= count:
             return found[:count]
-    default = "mla" if has_latent(config) else "sliding" if _whole_model_slides(config, model_type) else "full"
+    default = "mla" if has_latent(config) else "sliding" if _whole_model_slides(config, own) else "full"
     return (default,) * count
 
 
-def _pattern_letters(config: Config, count: int, model_type: str) -> tuple[str, ...]:
+def _pattern_letters(config: Config, count: int, own: Family) -> tuple[str, ...]:
     """Nemotron-H: one letter or word per layer, attention, Mamba and MLP layers apart."""
     words = {"M": "mamba", "*": "full", "-": "mlp", "E": "mlp", "mamba": "mamba", "attention": "full", "mlp": "mlp", "moe": "mlp"}
     pattern = config.get("hybrid_override_pattern") or config.get("layers_block_type")
     if isinstance(pattern, str) and pattern:
         return tuple(words.get(letter, "mlp") for letter in pattern)
-    if isinstance(pattern, list | tuple) and model_type == "nemotron_h":
-        return tuple(words.get(str(word), "mlp") for word in pattern)
-    if isinstance(pattern, list | tuple) and pattern:
-        return tuple(words.get(str(word), "full") for word in pattern)
-    if model_type in ("mamba", "mamba2", "falcon_mamba", "codestral_mamba"):
-        return ("mamba",) * count
-    return ()
+    listed = pattern if isinstance(pattern, list | tuple) else ()
+    return tuple(words.get(str(word), own.unknown_mixer) for word in listed)
 
 
-def _declared_types(config: Config, count: int, model_type: str) -> tuple[str, ...]:
+def _declared_types(config: Config, count: int, own: Family) -> tuple[str, ...]:
     """``layer_types`` of recent transformers, and MiMo's list of 0 and 1."""
     words = {
         "full_attention": "full",
@@ -86,15 +85,15 @@ def _declared_types(config: Config, count: int, model_type: str) -> tuple[str, .
         "deepseek_sparse_attention": "mla",
     }
     listed = sequence(config, "layer_types")
-    if listed and model_type.startswith(("qwen2", "qwen3")) and not model_type.startswith(("qwen3_5", "qwen3_next")):
+    if listed and own.layer_types == "full":
         return ("full",) * count
-    if listed and model_type not in ("llama4", "llama4_text"):
+    if listed and own.layer_types == "read":
         return tuple(words.get(str(word), "full") for word in listed[:count])
     pattern = sequence(config, "hybrid_layer_pattern")
     return tuple("sliding" if value == 1 else "full" for value in pattern[:count])
 
 
-def _linear_attention(config: Config, count: int, model_type: str) -> tuple[str, ...]:
+def _linear_attention(config: Config, count: int, own: Family) -> tuple[str, ...]:
     """Hybrids that say which layers are attention: by interval, by list or by period and offset."""
     interval = integer(config, "full_attention_interval", default=4)
     if interval and integer(config, "linear_num_value_heads"):
@@ -108,48 +107,55 @@ def _linear_attention(config: Config, count: int, model_type: str) -> tuple[str,
         full = {i for i in range(count) if (i + 1) % every == 0} | {count - 1}
         return tuple("mla" if i in full else "linear" for i in range(count))
     listed = sequence(config, "attn_layer_indices")
-    if listed and model_type == "bamba":
+    if listed:
         return tuple("full" if i in listed else "mamba" for i in range(count))
     period = integer(config, "attn_layer_period")
     if period:
         offset = integer(config, "attn_layer_offset")
         return tuple("full" if i % period == offset else "mamba" for i in range(count))
-    if model_type == "falcon_h1":
-        return ("both",) * count
     return ()
 
 
-def _periodic(config: Config, count: int, model_type: str) -> tuple[str, ...]:
-    """Gemma 2 alternates; Gemma 3 and Cohere 2 repeat a pattern; Llama 4 is local except every fourth layer."""
-    if model_type in ("gemma2", "gpt_oss"):
-        return tuple("sliding" if i % 2 == 0 else "full" for i in range(count))
-    if model_type in ("gemma3", "gemma3_text", "cohere2", "gemma3n", "gemma3n_text"):
-        pattern = integer(config, "sliding_window_pattern", "_sliding_window_pattern") or (4 if model_type == "cohere2" else 6)
-        return tuple("full" if (i + 1) % pattern == 0 else "sliding" for i in range(count))
-    if model_type in ("llama4", "llama4_text"):
-        listed = sequence(config, "no_rope_layers")
-        step = integer(config, "no_rope_layer_interval") or 4
-        uses_rope = [bool(v) for v in listed] if len(listed) == count else [(i + 1) % step != 0 for i in range(count)]
-        chunked = integer(config, "attention_chunk_size") > 0
-        return tuple("chunked" if rope and chunked else "full" for rope in uses_rope)
-    return ()
+def _alternate(config: Config, count: int, own: Family) -> tuple[str, ...]:
+    return tuple("sliding" if i % 2 == 0 else "full" for i in range(count))
 
 
-def _whole_model_slides(config: Config, model_type: str) -> bool:
+def _period(config: Config, count: int, own: Family) -> tuple[str, ...]:
+    period = integer(config, "sliding_window_pattern", "_sliding_window_pattern") or own.period
+    return tuple("full" if (i + 1) % period == 0 else "sliding" for i in range(count))
+
+
+def _chunks(config: Config, count: int, own: Family) -> tuple[str, ...]:
+    """Llama 4 attends within chunks but for every fourth layer, which has no rotary positions."""
+    listed = sequence(config, "no_rope_layers")
+    step = integer(config, "no_rope_layer_interval") or 4
+    uses_rope = [bool(v) for v in listed] if len(listed) == count else [(i + 1) % step != 0 for i in range(count)]
+    chunked = integer(config, "attention_chunk_size") > 0
+    return tuple("chunked" if rope and chunked else "full" for rope in uses_rope)
+
+
+LAYERS: Mapping[str, Callable[[Config, int, Family], tuple[str, ...]]] = {
+    "": lambda config, count, own: (),
+    "mamba": lambda config, count, own: ("mamba",) * count,
+    "both": lambda config, count, own: ("both",) * count,
+    "alternate": _alternate,
+    "period": _period,
+    "chunks": _chunks,
+}
+"""How a family's code lays out its layers where the config does not: the ``layers`` of its row."""
+
+
+def _whole_model_slides(config: Config, own: Family) -> bool:
     """A model without ``layer_types`` whose config has a window: every layer is planned as sliding, however long the window is."""
-    if not integer(config, "sliding_window"):
+    if not integer(config, "sliding_window") or own.slides == "never":
         return False
-    if model_type == "dots1":
-        return False
-    if model_type.startswith(("qwen", "mimo")):
-        return truth(config, "use_sliding_window")
-    return True
+    return own.slides == "stated" or truth(config, "use_sliding_window")
 
 
 def state_of(config: Config, mixer: str) -> State | None:
     """The recurrent state of a layer, or None when the config does not describe one."""
     kernel = integer(config, "linear_conv_kernel_dim", "conv_kernel", "mamba_d_conv", "d_conv", default=4)
-    fp32 = text(config, "mamba_ssm_dtype", "mamba_ssm_cache_dtype") == "float32" or text(config, "model_type") == "nemotron_h"
+    fp32 = text(config, "mamba_ssm_dtype", "mamba_ssm_cache_dtype") == "float32" or family_of(config).float32_state
     linear = mapping(config, "linear_attn_config")
     if mixer == "linear" and integer(config, "conv_L_cache"):
         width = integer(config, "conv_dim", "hidden_size")
@@ -205,7 +211,7 @@ def caches(config: Config) -> Iterator[KvLayer]:
     if is_compressed(config):
         yield from compressed_caches(config)
         return
-    if text(config, "model_type") == "whisper":
+    if family_of(config).caches == "speech":
         for index in range(layers_in(config, "decoder_layers")):
             heads = integer(config, "decoder_attention_heads")
             width = integer(config, "d_model") // max(heads, 1)

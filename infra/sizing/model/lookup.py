@@ -7,7 +7,7 @@ from typing import Any
 from interlock.infra.catalog.models import find
 from interlock.infra.sizing.model import facts as facts_module
 from interlock.infra.sizing.model.facts import ModelFacts
-from interlock.infra.sizing.model.stated import in_words
+from interlock.infra.sizing.model.quantization_words import parse_quantization
 
 # Words that say less about the storage than the name of the repository does.
 _VAGUE = ("fp8", "awq", "gptq", "nvfp4", "int4")
@@ -20,9 +20,9 @@ def _named(name: str, stated: str | None) -> ModelFacts | None:
         return None
     base = facts_module.from_config(found.config, name, source=found.told)
     words = stated if stated and (not found.quantization or stated.lower() not in _VAGUE) else found.quantization
-    told = in_words(words) if words else None
-    if told and (base.quantization is None or found.quantization or told.bits != base.quantization.bits):
-        base = base.with_quantization(told)
+    declared = parse_quantization(words) if words else None
+    if declared and (base.quantization is None or found.quantization or declared.bits != base.quantization.bits):
+        base = base.with_quantization(declared)
     return ModelFacts(name, base.config, base.quantization, found.checkpoint_bytes, source=found.told)
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from math import gcd
 
 from interlock.infra.sizing.model.config import Config, ceil_div, integer, mapping, sequence, text
+from interlock.infra.sizing.model.families import family
 
 
 class Scheme(StrEnum):
@@ -249,8 +250,8 @@ def from_config(config: Config) -> Quantization | None:
     fp8_kv = kv.upper() == "FP8" or integer(mapping(declared, "kv_cache_scheme"), "num_bits") == 8
     fp4_experts = text(config, "expert_dtype").lower() == "fp4" and found.scheme is Scheme.FP8_BLOCK
     experts = Scheme.MXFP4 if fp4_experts else found.expert_scheme
-    if text(config, "model_type").startswith("deepseek_v4") and found.scheme is Scheme.FP8_BLOCK:
-        found = replace(found, scale_bytes=1)
+    if found.scheme is Scheme.FP8_BLOCK:
+        found = replace(found, scale_bytes=family(text(config, "model_type")).scale_bytes)
     return replace(found, kv_cache_fp8=fp8_kv, expert_scheme=experts, cache_scales=_cache_scales(text(declared, "quant_method"), beside))
 
 

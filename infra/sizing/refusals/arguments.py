@@ -1,11 +1,13 @@
 """What the engine accepts of an argument for this model: data types, cache formats and block sizes that an attention kernel takes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from interlock.infra.catalog.versions import first, since
 from interlock.infra.sizing.kv.pages import FLASHINFER_HEADS, aligned_block
 from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.config import mapping, text
 from interlock.infra.sizing.model.facts import ModelFacts
+from interlock.infra.sizing.model.families import family
 from interlock.infra.sizing.model.layers import Cache
 from interlock.infra.sizing.refusal import Kind, Refusal, removed
 from interlock.infra.sizing.settings import Resolved, drafts_ahead
@@ -14,19 +16,13 @@ _HALF, _FLOAT = ("float16", "half"), ("float32", "float")
 # --quantization methods that work in float32, and those that work in bfloat16 only (get_supported_act_dtypes of each configuration).
 _FLOAT_METHODS = ("", "compressed-tensors", "bitsandbytes", "torchao", "gguf")
 _BFLOAT_METHODS = ("mxfp4", "gpt_oss_mxfp4", "fp_quant", "modelopt_mxfp8")
-# config/model.py::_FLOAT16_NOT_SUPPORTED_MODELS
-_UNSTABLE_IN_HALF = ("gemma2", "gemma3", "gemma3_text", "plamo2", "glm4")
-_DROPPED: tuple[tuple[tuple[str, ...], tuple[int, int, int]], ...] = (
-    (("fbgemm_fp8", "fp_quant"), (0, 20, 0)),
-    (("bitsandbytes",), (0, 28, 0)),
-    (("aqlm", "hqq", "marlin", "qqq", "deepspeedfp", "ptpc_fp8", "rtn", "petit_nvfp4"), (0, 26, 0)),
-)
+# Method -> the change that took it away.
+_DROPPED: Mapping[str, str] = {
+    "bitsandbytes": "no_bitsandbytes",
+    **dict.fromkeys(("fbgemm_fp8", "fp_quant"), "no_fbgemm"),
+    **dict.fromkeys(("aqlm", "hqq", "marlin", "qqq", "deepspeedfp", "ptpc_fp8", "rtn", "petit_nvfp4"), "no_early_formats"),
+}
 _ATTENTION = frozenset({Cache.FULL, Cache.SLIDING, Cache.CHUNKED, Cache.MLA})
-_CACHE_IS_COMPARED_SINCE, _ONLINE_IS_APART_SINCE = (0, 30, 0), (0, 30, 0)
-# Windows choose their own block size since the first; since the second they take attention's when they are charged like it.
-_WINDOWS_CHOOSE, _WINDOWS_ARE_PROMOTED = (0, 23, 0), (0, 27, 0)
-_STATES_IN_ONE_STEP = ((0, 17, 0), (0, 27, 0))
-_SHARING_IS_CHECKED_SINCE = (0, 30, 0)
 _LATENT_CACHES = ("auto", "bfloat16", "float16", "fp8", "fp8_e4m3")
 _SPARSE_CACHES = ("auto", "bfloat16", "float16", "fp8", "fp8_ds_mla")
 
@@ -48,14 +44,14 @@ def _no_cache(text: str, instead: str = "auto") -> Refusal:
     return Refusal(kind=Kind.CACHE_DTYPE, field="kv-cache-dtype", text=text, remedy=f"set --kv-cache-dtype to {instead}")
 
 
-def not_accepted(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
+def argument_refusals(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
     """Every argument that no kernel or check takes."""
     yield from _method(found, facts)
     yield from _dtype(found, facts)
     yield from _cache_format(found, facts)
     yield from _kernel(found, facts)
     yield from _one_table(found, facts)
-    if found.request.expert_parallel and (not facts.experts or facts.model_type == "dbrx"):
+    if found.request.expert_parallel and (not facts.experts or not facts.family.expert_parallel):
         yield removed(Kind.EXPERTS, "enable-expert-parallel", "expert parallelism is asked for a model whose config names no experts")
     if found.request.async_scheduling and not drafts_ahead(found.request, found.version, found.v2):
         text = f"asynchronous scheduling is not possible with {found.request.speculative_method} drafts"
@@ -71,11 +67,10 @@ def method_of(found: Resolved, facts: ModelFacts) -> str:
 def _method(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
     """Formats that a version does not load any more (``layers/quantization/__init__.py``)."""
     method = method_of(found, facts)
-    since = next((since for names, since in _DROPPED if method in names), None)
-    if since is not None and found.version >= since:
-        told = ".".join(map(str, since))
-        text = f"{method} weights are not loaded since vLLM {told} (or only with a plug-in or a special flag)"
-        remedy = f"use a checkpoint in another format, or a vLLM before {told}"
+    change = _DROPPED.get(method)
+    if change and since(change, found.version):
+        text = f"{method} weights are not loaded since vLLM {first(change)} (or only with a plug-in or a special flag)"
+        remedy = f"use a checkpoint in another format, or a vLLM before {first(change)}"
         yield Refusal(kind=Kind.FORMAT, field="quantization", text=text, remedy=remedy)
 
 
@@ -85,7 +80,7 @@ def _dtype(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
         yield _no_dtype(f"{method} weights are not computed in float32")
     if dtype in (*_FLOAT, *_HALF) and method in _BFLOAT_METHODS:
         yield _no_dtype(f"{method} weights are computed in bfloat16 only, not {dtype}")
-    if dtype in _HALF and (facts.model_type in _UNSTABLE_IN_HALF or facts.outer_type in _UNSTABLE_IN_HALF):
+    if dtype in _HALF and not (facts.family.float16 and family(facts.outer_type).float16):
         yield _no_dtype(f"{facts.model_type} is numerically unstable in float16")
 
 
@@ -93,11 +88,11 @@ def _cache_format(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
     stated, dtype = (found.request.kv_cache_dtype or "auto").lower(), (found.request.dtype or "").lower()
     declared = dtype if dtype not in ("", "auto") else facts.dtype if facts.dtype in (*_HALF, "bfloat16") else ""
     own = "float16" if declared in _HALF else "float32" if declared in _FLOAT else declared
-    if stated in ("bfloat16", "float16") and own and stated != own and found.version >= _CACHE_IS_COMPARED_SINCE:
+    if stated in ("bfloat16", "float16") and own and stated != own and since("cache_dtype_checked", found.version):
         yield _no_cache(f"kv_cache_dtype {stated} is not the model's dtype {own}")
     quantization = facts.quantization
     scaled = quantization is not None and (quantization.cache_scales in ("attention", "all") or quantization.kv_cache_fp8)
-    loading = method_of(found, facts) == "fp8" and found.version < _ONLINE_IS_APART_SINCE
+    loading = method_of(found, facts) == "fp8" and not since("online_fp8_apart", found.version)
     if stated == "fp8_e5m2" and (scaled or loading):
         yield _no_cache("an fp8 checkpoint carries scales for fp8_e4m3: kv_cache_dtype fp8_e5m2 is refused", "fp8")
 
@@ -127,7 +122,7 @@ def _kernel(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
 
 def _shared_context(found: Resolved, facts: ModelFacts, stated: str, dtype: str) -> Iterator[Refusal]:
     """Kernels that can read a context which several ranks share: FlashAttention's, FlashInfer's for fp8_e5m2 and its head widths."""
-    if found.request.dcp < 2 or found.version < _SHARING_IS_CHECKED_SINCE:
+    if found.request.dcp < 2 or not since("shared_context_checked", found.version):
         return
     widths = {layer.head_dim for layer in facts.kv_layers if layer.head_dim}
     if dtype in _FLOAT or "per_token_head" in stated or (stated == "fp8_e5m2" and not widths <= set(FLASHINFER_HEADS)):
@@ -141,11 +136,12 @@ def _one_table(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
     if found.request.disable_hybrid_kv_cache_manager and Cache.STATE in caches and caches & _ATTENTION:
         text = "recurrent states and attention cannot share a block table: the hybrid KV cache manager cannot be disabled"
         yield removed(Kind.BLOCK_TABLE, _HYBRID, text)
-    size, old = found.request.block_size or 16, _WINDOWS_CHOOSE <= found.version < _WINDOWS_ARE_PROMOTED
+    size = found.request.block_size or 16
+    old = since("windows_choose_blocks", found.version) and not since("windows_promoted", found.version)
     if found.request.disable_hybrid_kv_cache_manager and old and size > 16 and {Cache.SLIDING, Cache.FULL} <= caches:
         text = f"this version keeps windows in blocks of 16 tokens and attention in {size}: the hybrid KV cache manager cannot be disabled"
         yield removed(Kind.BLOCK_TABLE, _HYBRID, text)
-    aligned = aligned_block(facts, found.kv) if _STATES_IN_ONE_STEP[0] <= found.version < _STATES_IN_ONE_STEP[1] else 0
+    aligned = aligned_block(facts, found.kv) if since("states_in_one_step", found.version) else 0
     if aligned > found.batched_tokens:
         text = f"this version caches states by blocks of {aligned} tokens: max_num_batched_tokens {found.batched_tokens} is below that"
         yield step_refusal(text, aligned)

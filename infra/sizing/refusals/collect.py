@@ -4,25 +4,20 @@ from collections.abc import Iterator
 
 from interlock.infra.catalog.architectures import last_version, plugin, without_pipeline
 from interlock.infra.catalog.models import entry
-from interlock.infra.catalog.vllm_defaults import parse_version
+from interlock.infra.catalog.versions import since
 from interlock.infra.sizing.model.compressed import fewer_than_window, is_compressed
 from interlock.infra.sizing.model.config import mapping, sequence
 from interlock.infra.sizing.model.facts import ModelFacts
-from interlock.infra.sizing.model.names import in_transformers
+from interlock.infra.sizing.model.families import wrapper_flag
+from interlock.infra.sizing.model.field_names import in_transformers
 from interlock.infra.sizing.model.quantization import Scheme
 from interlock.infra.sizing.refusal import Kind, Refusal, removed
-from interlock.infra.sizing.refusals.arguments import DCP, not_accepted, step_refusal
+from interlock.infra.sizing.refusals.arguments import DCP, argument_refusals, step_refusal
 from interlock.infra.sizing.refusals.parallel import tp_refusal
 from interlock.infra.sizing.request import SizingRequest
 from interlock.infra.sizing.settings import Resolved
+from interlock.infra.values import Version
 
-_COMPRESSED_16_BIT_SINCE = (0, 30, 0)
-# Until then every page had to fit into one of full attention's (kv_cache_utils.py::_get_kv_cache_groups_uniform_groups).
-_PACKED_FREELY_SINCE = (0, 29, 0)
-# From the first to before the second, models/qwen3_vl.py checks a pipeline by text_config's own architectures.
-_PIPELINE_OF_UNNAMED = ((0, 25, 0), (0, 30, 0))
-# Since then a YaRN factor is taken to be in max_position_embeddings already.
-_YARN_IS_IN_POSITIONS = (0, 30, 0)
 _SCALED = {True: "rope_parameters and max_position_embeddings", False: "rope_scaling"}
 _PP = "pipeline-parallel-size"
 
@@ -73,7 +68,7 @@ def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
         yield Refusal(kind=Kind.SHARES, field="gpu-memory-utilization", text=text, remedy=remedy)
     yield from _compressed(found, facts, request)
     yield from _not_served(found, facts)
-    yield from not_accepted(found, facts)
+    yield from argument_refusals(found, facts)
     yield from _context_parallel(facts, request)
     yield from _draft(found, facts, request)
 
@@ -108,17 +103,16 @@ def _too_long(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
     own, flag = facts.limit(found.version), "max-model-len"
     if own and request.max_model_len and request.max_model_len > own and not request.allow_long:
         text = f"max_model_len {request.max_model_len} is longer than the {own} positions of the model"
-        remedy = (
-            f"set --{flag} to {own} or less, or scale its positions by --hf-overrides ({_SCALED[found.version >= _YARN_IS_IN_POSITIONS]})"
-        )
+        scaled = _SCALED[since("yarn_in_positions", found.version)]
+        remedy = f"set --{flag} to {own} or less, or scale its positions by --hf-overrides ({scaled})"
         yield Refusal(kind=Kind.LENGTH, field=flag, text=text, remedy=remedy)
 
 
 def _pipeline(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Iterator[Refusal]:
-    unnamed = facts.outer_type in ("qwen3_vl", "qwen3_vl_moe") and not _inner_architectures(facts)
+    unnamed = wrapper_flag(facts.outer_type, "names_inner") and not _inner_architectures(facts)
     if request.pp > 1 and not runs_in_pipeline(facts):
         yield removed(Kind.PIPELINE, _PP, "pipeline parallelism is not supported for this model")
-    if request.pp > 1 and unnamed and _PIPELINE_OF_UNNAMED[0] <= found.version < _PIPELINE_OF_UNNAMED[1]:
+    if request.pp > 1 and unnamed and since("inner_architectures_needed", found.version):
         text = "this version cannot build the language model in a pipeline: its text_config names no architectures"
         yield removed(Kind.PIPELINE, _PP, text)
     if request.pp > max(facts.layers, 1):
@@ -131,10 +125,10 @@ def _compressed(found: Resolved, facts: ModelFacts, request: SizingRequest) -> I
     if not is_compressed(facts.text):
         return
     stated = (request.kv_cache_dtype or "").lower()
-    if stated and not stated.startswith("fp8") and found.version < _COMPRESSED_16_BIT_SINCE:
+    if stated and not stated.startswith("fp8") and not since("compressed_cache_in_16_bit", found.version):
         text = f"before 0.30 the compressed cache of {facts.model_type} is fp8 only, not {stated}"
         yield Refusal(kind=Kind.CACHE_DTYPE, field="kv-cache-dtype", text=text, remedy="set --kv-cache-dtype to fp8")
-    if found.version < _PACKED_FREELY_SINCE and fewer_than_window(request.block_size):
+    if not since("packed_freely", found.version) and fewer_than_window(request.block_size):
         text = f"before 0.29 the compressed cache of {facts.model_type} takes no block size below its own of 256, not {request.block_size}"
         yield removed(Kind.BLOCK_SIZE, "block-size", text)
 
@@ -145,19 +139,18 @@ def _inner_architectures(facts: ModelFacts) -> bool:
 
 def _not_served(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
     """Architectures that were removed; transformers' own class serves some of them, not those with recurrent states."""
-    outside, last = plugin(facts.architecture), parse_version(last_version(facts.architecture) or "")
+    outside, last = plugin(facts.architecture), Version.parse(last_version(facts.architecture) or "")
     if outside:
         text = f"{facts.architecture} is served by a plug-in only ({outside})"
         yield Refusal(kind=Kind.ARCHITECTURE, field="model", text=text, remedy="use an image that holds the plug-in, or another model")
     elif last and found.version > last and (not in_transformers(facts.model_type) or any(layer.state for layer in facts.kv_layers)):
-        told = ".".join(map(str, last))
-        text = f"{facts.architecture} was served until vLLM {told} and is not any more"
-        yield Refusal(kind=Kind.ARCHITECTURE, field="model", text=text, remedy=f"use vLLM {told}, or another model")
+        text = f"{facts.architecture} was served until vLLM {last} and is not any more"
+        yield Refusal(kind=Kind.ARCHITECTURE, field="model", text=text, remedy=f"use vLLM {last}, or another model")
 
 
 def runs_in_pipeline(facts: ModelFacts) -> bool:
     """Whether its class implements SupportsPP."""
-    return not (facts.pooling or facts.architecture in without_pipeline() or facts.model_type in ("mamba2", "zamba2"))
+    return not (facts.pooling or facts.architecture in without_pipeline() or not facts.family.pipeline)
 
 
 def _context_parallel(facts: ModelFacts, request: SizingRequest) -> Iterator[Refusal]:

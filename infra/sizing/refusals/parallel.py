@@ -1,12 +1,13 @@
 """Which tensor-parallel sizes a model accepts, and why the others are refused."""
 
+from interlock.infra.catalog.versions import newest, since
 from interlock.infra.sizing.model.config import integer, round_up
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.layers import StateKind
 from interlock.infra.sizing.model.quantization import Scheme
 from interlock.infra.sizing.refusal import Kind, Refusal
+from interlock.infra.values import Version
 
-Version = tuple[int, int, int]
 _FLAG = "tensor-parallel-size"
 
 # (scheme -> multiple of what): the width of each rank must be a whole number of scale groups or blocks.
@@ -15,8 +16,6 @@ _ALIGNED = (Scheme.FP8_BLOCK, Scheme.AWQ, Scheme.GPTQ, Scheme.INT4_PACKED)
 _FP4_INPUTS = 16
 # Groups of experts' weights are halved down to this.
 _SMALLEST = 32
-# Since then scales of fp8 experts are refined to a smaller block, of at least 32, that divides the width per rank.
-_BLOCKS_REFINED_SINCE = (0, 29, 0)
 
 
 # What a size does not divide: the kind of refusal with the reason.
@@ -36,9 +35,10 @@ def tp_refusal(facts: ModelFacts, tp: int, version: Version, *, expert_parallel:
     return Refusal(kind=kind, field=_FLAG, text=text, remedy=remedy if ways else "use a model whose widths the GPUs divide")
 
 
-def tp_problem(facts: ModelFacts, tp: int, version: Version = (0, 33, 0), *, expert_parallel: bool = False) -> str | None:
-    """Why vLLM refuses this size, or None when it accepts it. With expert parallelism the experts are not cut."""
-    found = _problem(facts, tp, version, expert_parallel)
+def tp_problem(facts: ModelFacts, tp: int, version: Version | None = None, *, expert_parallel: bool = False) -> str | None:
+    """Why vLLM refuses this size, or None when it accepts it. ``version``: the newest when None. With expert parallelism the
+    experts are not cut."""
+    found = _problem(facts, tp, version or newest(), expert_parallel)
     return found[1] if found else None
 
 
@@ -48,8 +48,8 @@ def _problem(facts: ModelFacts, tp: int, version: Version, expert_parallel: bool
     if tp == 1:
         return None
     tries = ((Kind.HEADS, _heads), (Kind.WIDTHS, _vocabulary), (Kind.WIDTHS, _groups), (Kind.GROUPS, _blocks))
-    told = next(((kind, text) for kind, ask in tries if (text := ask(facts, tp))), None)
-    return told or _alignment(facts, tp, version, expert_parallel)
+    found = next(((kind, text) for kind, ask in tries if (text := ask(facts, tp))), None)
+    return found or _alignment(facts, tp, version, expert_parallel)
 
 
 def _heads(facts: ModelFacts, tp: int) -> str | None:
@@ -126,7 +126,7 @@ def _alignment(facts: ModelFacts, tp: int, version: Version, expert_parallel: bo
             and found.halved_group(facts.hidden_size, width // tp) >= _SMALLEST
         ):
             continue
-        refined = found.scheme is Scheme.FP8_BLOCK and name == "expert" and version >= _BLOCKS_REFINED_SINCE
+        refined = found.scheme is Scheme.FP8_BLOCK and name == "expert" and since("fp8_blocks_refined", version)
         if refined and found.refined_block(facts.hidden_size, width // tp):
             continue
         if found.group < width and width // tp % found.group:

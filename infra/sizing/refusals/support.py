@@ -4,31 +4,30 @@ import re
 from collections.abc import Iterator
 
 from interlock.infra.catalog.architectures import known
+from interlock.infra.catalog.versions import since
 from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.facts import ModelFacts
-from interlock.infra.sizing.model.families import familiar, familiar_wrapper
+from interlock.infra.sizing.model.families import known_family, known_wrapper
 from interlock.infra.sizing.refusals.collect import doubts as unproven
 from interlock.infra.sizing.result import SizingResult, Verdict
 from interlock.infra.sizing.settings import Resolved
 
-# First version whose answers about DeepSeek-V4's cache are in the oracle.
-_COMPRESSED_COMPARED = (0, 26, 0)
 # Heads that vLLM puts on any decoder (model_executor/models/adapters.py).
 _ADAPTED = re.compile(
     r"(For(SequenceClassification|TokenClassification|RewardModel|TextEncoding)|(Embedding|Classification|Reward)?Model)$"
 )
 
 
-def strangeness(facts: ModelFacts) -> Iterator[tuple[bool, str]]:
+def not_compared(facts: ModelFacts) -> Iterator[tuple[bool, str]]:
     """(whether the cache is in doubt too, why) of everything about a model that nobody compared with vLLM."""
     served = {facts.architecture, _ADAPTED.sub("ForCausalLM", facts.architecture)}
     if facts.architecture and not served & known():
         yield True, f"architecture {facts.architecture} is not one that vLLM is known to serve: read as a usual decoder"
-    flat = facts.outer_type == facts.model_type and familiar_wrapper(facts.model_type)  # the language model's fields beside the towers'
-    if facts.model_type and not familiar(facts.model_type) and not flat:
+    flat = facts.outer_type == facts.model_type and known_wrapper(facts.model_type)  # the language model's fields beside the towers'
+    if facts.model_type and not known_family(facts.model_type) and not flat:
         yield True, f"model type {facts.model_type} is not known: read as a usual decoder"
     towers = facts.multimodal and facts.outer_type != facts.model_type
-    if towers and facts.outer_type and not familiar_wrapper(facts.outer_type):
+    if towers and facts.outer_type and not known_wrapper(facts.outer_type):
         yield False, f"the towers of model type {facts.outer_type} are not known: counted roughly"
 
 
@@ -39,9 +38,10 @@ def _narrow(answer: SizingResult) -> bool:
 
 def doubted(found: Resolved, answer: SizingResult) -> SizingResult:
     """The answer with what is not known about the model said, and without figures that would be guesses. A refusal stands."""
-    doubts = list(strangeness(found.facts)) if found.facts is not None else []
+    doubts = list(not_compared(found.facts)) if found.facts is not None else []
     doubts += [(True, text) for text in unproven(found)]
-    if found.facts is not None and is_compressed(found.facts.text) and found.version < _COMPRESSED_COMPARED and _narrow(answer):
+    compressed = found.facts is not None and is_compressed(found.facts.text)
+    if compressed and not since("compressed_cache_compared", found.version) and _narrow(answer):
         doubts.append((True, "the compressed cache is compared with vLLM from 0.26 on: earlier versions may take up to twice as much"))
     if not doubts:
         return answer

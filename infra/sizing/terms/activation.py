@@ -1,6 +1,6 @@
 """Peak memory of the profile run: the forward pass of a full batch, or the sampler, or the image encoder, whichever is largest."""
 
-from interlock.infra.catalog.vllm_defaults import switch
+from interlock.infra.catalog.versions import since
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.result import Estimate
 from interlock.infra.sizing.settings import Resolved
@@ -21,8 +21,6 @@ _FUSED_V1, _FUSED_V2 = (3.3, 3.5, 3.7), (1.4, 1.5, 2.0)
 # Tokens of all data-parallel engines meet in the experts, in chunks of at most so many (VLLM_FUSED_MOE_CHUNK_SIZE).
 _EXPERT_CHUNK = 32_768
 _MULTIPROCESSORS = 132
-# Before, other items were profiled: a video beside an image in what was left of the longest request.
-_ITEMS_FOLLOWED = (0, 10, 0)
 
 
 def _exchange_gib(found: Resolved, facts: ModelFacts) -> float:
@@ -40,7 +38,7 @@ def _exchange_gib(found: Resolved, facts: ModelFacts) -> float:
 def _settled_gib(found: Resolved, facts: ModelFacts) -> float:
     """What is taken after the pass's peak and stays, so that the peak above what stays is so much smaller (since 0.27): a row of float32
     logits for every multiprocessor (v1/sample/ops/topk_topp_triton.py), and cuBLAS' workspace; 0.075 and 0.03 GiB on an H200."""
-    if not (found.v2 and switch("consumed_accounting", found.version)) or facts.pools:
+    if not (found.v2 and since("consumed_accounting", found.version)) or facts.pools:
         return 0.0
     return _MULTIPROCESSORS * facts.vocab_size * 4 / GIB + BLAS_GIB
 
@@ -49,7 +47,7 @@ def _encoder(found: Resolved, facts: ModelFacts) -> Encoder | None:
     """The multimodal encoder's part; None where there is none or it is dropped."""
     if not facts.multimodal or found.request.language_model_only:
         return None
-    if found.version < _ITEMS_FOLLOWED:
+    if not since("encoder_items", found.version):
         return undescribed()
     memory = found.memory.likely if found.memory else 80.0
     return encoder(facts, found.request.tp, found.batched_tokens, found.max_model_len, native=not found.eager, memory_gib=memory)
@@ -57,7 +55,7 @@ def _encoder(found: Resolved, facts: ModelFacts) -> Encoder | None:
 
 def _copies(found: Resolved) -> tuple[float, float, float]:
     """(low, likely, high) copies of the float32 logits that the version's sampler holds."""
-    if found.v0 or not switch("triton_sampler", found.version):
+    if found.v0 or not since("triton_sampler", found.version):
         return _SORTED_COPIES
     return _FUSED_V2 if found.v2 else _FUSED_V1
 
@@ -88,7 +86,7 @@ def activation(found: Resolved) -> tuple[Estimate, str]:
     figures = [max(part[i] for part in parts.values()) for i in range(3)]
     how = {
         "forward": f"{found.batched_tokens} batched tokens x {passed.likely * GIB / max(found.batched_tokens, 1) / 1024:.0f} KiB "
-        f"({passed.moment})",
+        f"({passed.peak_in})",
         "sampler": f"{rows} sequences x {facts.vocab_size} vocabulary x 4 B x {copies[1]:g}",
         "encoder": images.how if images else "",
     }[likely_part]

@@ -1,12 +1,12 @@
 """Peak of the forward pass of a full batch in the profile run, from the shapes of a model and how vLLM's code holds its tensors.
 
 Equal to the printed digit to what an H200 measured for Qwen2.5 and Llama (0.26, 0.33), and within a few per cent to vLLM's model code on
-the meta device for the families of ``catalog/forward.json`` (tests/engine/activation.jsonl).
+the meta device for the families of ``catalog/families.json`` (tests/engine/activation.jsonl).
 """
 
 from dataclasses import dataclass, replace
 
-from interlock.infra.catalog.vllm_defaults import Version
+from interlock.infra.catalog.versions import since
 from interlock.infra.sizing.kv.pages import Settings, layer_specs
 from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.config import integer, round_up, sequence, text
@@ -14,8 +14,8 @@ from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.layers import Cache
 from interlock.infra.sizing.model.quantization import Scheme
 from interlock.infra.sizing.settings import Resolved
-from interlock.infra.sizing.terms.live_tensors import Rank, expert_buffers, experts, mixers, mlp, shared_width, since, style_of
-from interlock.infra.values import GIB
+from interlock.infra.sizing.terms.live_tensors import Rank, expert_buffers, experts, mixers, mlp, shared_width, style_of
+from interlock.infra.values import GIB, Version
 
 _ELEMENT = 2
 # Context that latent attention decompresses at once: eight requests of the full length, four blocks for each, at most 64k tokens
@@ -28,7 +28,6 @@ _COMPRESSED = 1.8
 # cuBLAS keeps a workspace of 32 MiB on Hopper.
 BLAS_GIB = 0.032
 _FOUR_BIT = (Scheme.AWQ, Scheme.GPTQ, Scheme.INT4_PACKED, Scheme.MXFP4)
-_FOLLOWED = (0, 20, 0)
 # Formats whose layers compute in 16 bit or in 8 bit from 16-bit activations as followed.
 _FOLLOWED_SCHEMES = (None, Scheme.FP8_BLOCK, Scheme.FP8_TENSOR, Scheme.FP8_CHANNEL, Scheme.INT8_CHANNEL, *_FOUR_BIT)
 
@@ -56,14 +55,14 @@ class Forward:
     likely: float
     high: float
     kept: float
-    moment: str
+    peak_in: str
 
 
 def context_of(facts: ModelFacts, kv: Settings, length: int, sequences: int) -> int:
     """Tokens of context that latent attention decompresses at once; 0 where it never does."""
     if not any(layer.cache is Cache.MLA for layer in facts.kv_layers) or not since("mla_context", kv.version):
         return 0
-    if facts.hybrid and since("latent_hybrid_context_gone", kv.version):
+    if facts.hybrid and since("kimi_linear_anew", kv.version):
         return 0
     block = max((spec.block for _, spec in layer_specs(facts, kv, length) if spec.cache is Cache.MLA), default=1)
     wanted = min(max(_CONTEXT_REQUESTS * length, _CONTEXT_BLOCKS * sequences * block), _CONTEXT_LIMIT)
@@ -91,18 +90,26 @@ def has_experts(facts: ModelFacts) -> bool:
     return bool(facts.experts) and (not pattern or "E" in pattern)
 
 
-def moments(facts: ModelFacts, run: Run) -> tuple[dict[str, float], float]:
+def peaks(facts: ModelFacts, run: Run) -> tuple[dict[str, float], float]:
     """(elements per batched token at each moment, those of them that stay: the experts' workspace)."""
     style = style_of(facts)
     if not run.eager:  # compiled, norms are one kernel
         style = replace(style, native_norm=0, carried=min(style.carried, 3) if style.native_norm else style.carried)
     shared = since("shared_workspace", run.version)
-    changes = {name: since(name, run.version) for name in ("fused_scale", "fused_gate", "row_shards")}
-    rank = Rank(facts, run.tp, style, shared=shared, own_sparse=since("sparse_model", run.version), **changes)
-    routed = has_experts(facts) and facts.model_type != "gpt_oss"
+    rank = Rank(
+        facts,
+        run.tp,
+        style,
+        shared=shared,
+        own_sparse=since("sparse_model", run.version),
+        fused_scale=since("fused_scale", run.version),
+        fused_gate=since("fused_gate", run.version),
+        row_shards=since("row_shards", run.version),
+    )
+    routed = has_experts(facts) and facts.family.experts != "padded"
     buffers = expert_buffers(rank, whole=run.whole) if routed else 0.0
     kept = buffers if shared else 0.0
-    if facts.model_type == "gpt_oss":  # its table of rotary angles is cast once and stays
+    if facts.family.experts == "padded":  # its table of rotary angles is cast once and stays
         kept = facts.max_position * facts.head_dim / run.tokens
     dense, after = _dense_width(facts)
     layers = facts.layers * integer(facts.text, "hidden_size_per_layer_input")
@@ -132,7 +139,7 @@ def _band(found: Resolved, facts: ModelFacts) -> tuple[float, float]:
     style = style_of(facts)
     if not style.exact or scheme not in _FOLLOWED_SCHEMES:
         return 0.7, 2.6 if style.loose else 1.45
-    older = found.version < _FOLLOWED
+    older = not since("forward_followed", found.version)
     if facts.experts and (older or found.capability >= 10.0 or scheme in _FOUR_BIT):
         return 0.57 if scheme in _FOUR_BIT else 0.75, 1.5 if older else 1.15  # other kernels with other workspaces
     if facts.experts and scheme is Scheme.FP8_CHANNEL:
@@ -147,10 +154,10 @@ def forward(found: Resolved, facts: ModelFacts) -> Forward:
     tokens = max(found.batched_tokens, 1)
     context = context_of(facts, found.kv, found.max_model_len, found.sequences)
     run = Run(found.request.tp, tokens, context, found.version, found.eager, found.request.expert_parallel)
-    parts, kept = moments(facts, run)
-    moment = max(parts, key=lambda name: parts[name])
+    parts, kept = peaks(facts, run)
+    peak_in = max(parts, key=lambda name: parts[name])
     size = tokens * _ELEMENT / GIB
-    likely = parts[moment] * size
+    likely = parts[peak_in] * size
     below, above = _band(found, facts)
     spare = 0.05 if style_of(facts).exact else 0.1
-    return Forward(below * likely, likely + BLAS_GIB, above * likely + BLAS_GIB + spare, kept * size, moment)
+    return Forward(below * likely, likely + BLAS_GIB, above * likely + BLAS_GIB + spare, kept * size, peak_in)

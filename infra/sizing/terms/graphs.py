@@ -1,6 +1,6 @@
 """CUDA graphs, and what PyTorch does not see: context, NCCL, workspaces, buffers of the model runner."""
 
-from interlock.infra.catalog.vllm_defaults import switch
+from interlock.infra.catalog.versions import since, value
 from interlock.infra.sizing.result import Estimate
 from interlock.infra.sizing.settings import Resolved
 from interlock.infra.values import GIB
@@ -13,7 +13,6 @@ _USUAL_GRAPHS = 86
 _GRAPH_GIB = ((0.05, 0.1), (0.1, 0.4), (0.2, 0.7))
 # One GPU: 0.02 to 0.14 in 12 logs of 0.9 to 0.15; 0.07 to 0.30 since 0.20, 0.225 (0.26) and 0.146 (0.33) on an H200; V0 0.01 to 0.35.
 _OTHER = {"v0": (0.0, 0.12, 0.4), "v1": (0.01, 0.1, 0.2), "late v1": (0.05, 0.225, 0.35), "consumed": (0.05, 0.146, 0.35)}
-_CONTEXT_COUNTED = (0, 20, 0)
 # What a tensor-parallel group adds: (over NVLink, more than two ranks) -> low, likely, high. 0.54 and 0.55 (2 H100), 1.38 (2 H200),
 # 0.95 to 1.84 (4, NVLink), 0.2 to 1.7 (4, PCIe).
 _GROUP = {
@@ -32,11 +31,11 @@ def _graph_sizes(found: Resolved) -> tuple[int, int]:
     """(batch sizes captured piecewise, sizes captured whole): 1, 2, 4, eights to 256, then sixteens up to twice the sequences
     (vLLM: ``config/vllm.py::_set_cudagraph_sizes``)."""
     decode = 1 + found.request.speculative_tokens
-    largest = switch("graph_limit_blackwell", found.version) if 10.0 <= found.capability < 11.0 else 512
+    largest = value("graph_limit_blackwell", found.version) if 10.0 <= found.capability < 11.0 else 512
     limit = min(2 * found.sequences * decode, largest, max(found.batched_tokens, 1))
-    sizes = [1, 2, 4, *range(8, 256, 8), *range(256, limit + 1, switch("graph_step", found.version))]
+    sizes = [1, 2, 4, *range(8, 256, 8), *range(256, limit + 1, value("graph_step", found.version))]
     taken = [size for size in sizes if size <= limit]
-    whole = sum(size <= found.sequences * decode for size in taken) if switch("whole_graphs", found.version) else 0
+    whole = sum(size <= found.sequences * decode for size in taken) if since("whole_graphs", found.version) else 0
     return len(taken), whole
 
 
@@ -59,12 +58,12 @@ def graphs(found: Resolved) -> tuple[Estimate, str]:
 
 def graphs_counted(found: Resolved) -> bool:
     """Whether this version takes graphs out of the KV budget."""
-    return bool(switch("graphs_in_budget_v2" if found.v2 else "graphs_in_budget_v1", found.version))
+    return since("graphs_in_budget_v2", found.version) if found.v2 else since("graphs_in_budget_v1", found.version)
 
 
 def sampler_state_bytes(found: Resolved) -> float:
     """Per-sequence state of the V2 runner's sampler: 4.5 bytes per vocabulary entry (0.33, measured: 256 against 1,024 sequences)."""
-    if found.facts is None or not found.v2 or not switch("consumed_accounting", found.version):
+    if found.facts is None or not found.v2 or not since("consumed_accounting", found.version):
         return 0.0
     return 4.5 * found.facts.vocab_size * found.sequences
 
@@ -87,9 +86,9 @@ def non_torch(found: Resolved) -> tuple[Estimate, str]:
 
 
 def _accounting(found: Resolved) -> str:
-    if found.v0 or found.version < _CONTEXT_COUNTED:
+    if found.v0 or not since("context_counted", found.version):
         return "v0" if found.v0 else "v1"
-    return "consumed" if found.v2 and switch("consumed_accounting", found.version) else "late v1"
+    return "consumed" if found.v2 and since("consumed_accounting", found.version) else "late v1"
 
 
 def _linked(found: Resolved) -> bool:

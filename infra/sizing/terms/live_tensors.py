@@ -1,21 +1,18 @@
 """The moments of one layer at which its live tensors can peak, in elements per batched token on one rank.
 
 Read off vLLM's model code on the meta device (tests/engine/activation.jsonl lists what is live at each peak). A family's way of holding
-tensors is a row of ``catalog/forward.json``.
+tensors is a row of ``catalog/families.json``.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
-from interlock.infra.catalog.tables import table
-from interlock.infra.catalog.vllm_defaults import Version, parse_version
 from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.config import Config, integer, round_up, sequence, truth
 from interlock.infra.sizing.model.facts import ModelFacts
-from interlock.infra.sizing.model.families import traits
+from interlock.infra.sizing.model.families import row
 from interlock.infra.sizing.model.layers import Cache, KvLayer, State, StateKind
 from interlock.infra.sizing.model.quantization import Scheme
 
-_FILE = "forward.json"
 _EIGHT_BIT = (Scheme.FP8_TENSOR, Scheme.FP8_CHANNEL, Scheme.FP8_ONLINE, Scheme.INT8_CHANNEL)
 # gpt-oss pads an expert's width on a rank to this, DeepSeek-V4 its heads (layers/fused_moe/experts/gpt_oss_triton_kernels_moe.py).
 _PADDED = 64
@@ -23,7 +20,7 @@ _PADDED = 64
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a family's code holds its tensors: the fields are told in ``catalog/forward.json``."""
+    """How a family's code holds its tensors: the fields are told in ``catalog/families.json``."""
 
     carried: int
     keeps: bool
@@ -36,15 +33,10 @@ class Style:
     loose: bool
 
 
-def since(name: str, version: Version) -> bool:
-    """Whether a version has one of the table's changes."""
-    start = parse_version(table(_FILE)["since"][name])
-    return start is not None and version >= start
-
-
 def style_of(facts: ModelFacts) -> Style:
     """The family's style; an unknown family gets the default row."""
-    style = Style(**{**table(_FILE)["default"], **table(_FILE)["families"].get(facts.model_type, {})})
+    found = row(facts.model_type)
+    style = Style(**{field.name: found[field.name] for field in fields(Style)})
     if facts.multimodal and not style.native_norm and not style.after_mlp:
         return replace(style, carried=style.carried - 1)
     return style
@@ -105,7 +97,7 @@ def mlp(rank: Rank, width: float) -> float:
     """Gate and up, their product, and what the projection down writes."""
     style, local = rank.style, width / rank.tp
     carried = style.carried - (1 if style.single else 0)
-    projected = (2 if traits(rank.facts.model_type, rank.config).gated and not rank.facts.pooling else 1) * local
+    projected = (2 if rank.facts.traits().gated and not rank.facts.pooling else 1) * local
     product = rank.product * local
     reduced = rank.reduced if style.reduces else 0
     quantized = rank.eight_bit("mlp.down_proj") * local if rank.product == 1.0 else 0.0
@@ -124,7 +116,7 @@ def expert_buffers(rank: Rank, *, whole: bool) -> float:
     facts = rank.facts
     width, top = facts.expert_size // (1 if whole else rank.tp), visited(facts)
     hidden = integer(facts.text, "moe_latent_size") or facts.hidden_size
-    gated = 2 if traits(facts.model_type, facts.text).gated else 1
+    gated = 2 if facts.traits().gated else 1
     if not rank.shared:
         return top * (max(gated * width, hidden) + width)
     return top * (max(width, hidden) + max(gated * width, hidden))
@@ -140,12 +132,12 @@ def visited(facts: ModelFacts) -> int:
 def experts(rank: Rank) -> float:
     """Beside that workspace: the residuals, the output, and with shared experts their output and the sum."""
     facts, config = rank.facts, rank.config
-    if facts.model_type == "gpt_oss":
+    if facts.family.experts == "padded":
         return visited(facts) * (round_up(facts.expert_size // rank.tp, _PADDED) + facts.hidden_size) + rank.residuals(
             rank.style.carried + 1
         )
     beside = 2 if shared_width(config) or truth(config, "enable_moe_block") else 0
-    wide_router = traits(facts.model_type, config).router_bits == 32
+    wide_router = facts.traits().router_bits == 32
     logits = facts.experts * (2 if wide_router else 1)
     carried = rank.style.carried - (1 if rank.style.single else 0)
     peak = rank.residuals(carried + 1 + beside + rank.reduced) + logits
@@ -168,7 +160,7 @@ def attention(rank: Rank, layer: KvLayer) -> float:
     head = layer.head_dim or facts.head_dim
     queries, keys = facts.attention_heads * head / tp, layer.heads_on_rank(tp) * head
     projected, carried = queries + 2 * keys, rank.mixer_carried
-    family = traits(facts.model_type, rank.config)
+    family = facts.traits()
     out = max(rank.eight_bit("self_attn.o_proj") * queries, rank.residuals(rank.reduced)) + rank.residuals(carried + 1)
     if rank.style.attention == "gated" and not rank.fused_gate and rank.style.native_norm:
         return projected + 9 * queries + rank.residuals(carried)
@@ -227,7 +219,7 @@ def recurrent(rank: Rank, state: State) -> float:
     if state.kind is StateKind.GDN:
         keys = state.key_heads * state.state / tp
         gates = 4 * state.heads / tp
-        interleaved = 6 * keys + 7 * values if facts.model_type == "qwen3_next" else 2 * keys + 4 * values
+        interleaved = 6 * keys + 7 * values if facts.family.recurrent == "interleaved" else 2 * keys + 4 * values
         return interleaved + gates + out
     if state.kind is StateKind.KDA:
         return 6 * values + state.state + state.heads / tp + out

@@ -71,27 +71,9 @@ def _tower(vision: Config, tp: int, native: bool) -> Tower:
     return Tower(width, inner, integer(vision, "patch_size", default=14), integer(vision, "head_dim") or width // max(heads, 1), tp, native)
 
 
-def kind_of(facts: ModelFacts) -> str:
-    """The tower's family, or empty when it is not described here."""
-    vision, outer = mapping(facts.config, "vision_config"), facts.outer_type
-    own = text(vision, "model_type")
-    if outer.startswith(("qwen3_vl", "qwen3_5")):
-        return "qwen3"
-    if outer in ("qwen2_5_vl", "qwen2_vl"):
-        return outer
-    named = {"pixtral": "pixtral", "gemma4_vision": "gemma4", "llama4_vision_model": "llama4"}
-    if own in named:
-        return named[own]
-    if own == "clip_vision_model" and outer == "llava":
-        return "clip"
-    if own.startswith("siglip") and outer == "gemma3":
-        return "siglip"
-    return "intern" if outer.startswith(("internvl", "interns1")) else ""
-
-
 def largest(facts: ModelFacts, length: int) -> Item | None:
     """The item that the profile run takes: the one with the most tokens; ``length``: tokens of the longest request."""
-    vision, kind = mapping(facts.config, "vision_config"), kind_of(facts)
+    vision, kind = mapping(facts.config, "vision_config"), facts.towers.encoder
     patch, merge = integer(vision, "patch_size", default=14), integer(vision, "spatial_merge_size", default=2)
     if kind in ("qwen2_5_vl", "qwen2_vl", "qwen3"):
         tokens = (_QWEN3_PIXELS if kind == "qwen3" else _QWEN2_PIXELS) // (patch * merge) ** 2
@@ -120,7 +102,7 @@ def largest(facts: ModelFacts, length: int) -> Item | None:
 
 def peak_elements(facts: ModelFacts, tp: int, *, native: bool) -> float:
     """Elements per patch at the encoder's peak, pixels included (for Gemma 4: of the frames that are computed at once, without pixels)."""
-    vision, kind = mapping(facts.config, "vision_config"), kind_of(facts)
+    vision, kind = mapping(facts.config, "vision_config"), facts.towers.encoder
     tower = _tower(vision, 1 if kind == "gemma4" else tp, native)
     width, inner, reduced = tower.width, tower.inner / tower.tp, tower.reduced
     pixels = _pixels(kind, tower)
@@ -151,7 +133,7 @@ def _pixels(kind: str, tower: Tower) -> int:
 def _deepstack(facts: ModelFacts, vision: Config) -> float:
     """Embeddings of intermediate layers, kept to the end (Qwen3-VL)."""
     listed = sequence(vision, "deepstack_visual_indexes")
-    levels = len(listed) if listed or "deepstack_visual_indexes" in vision else 3 if facts.outer_type.startswith("qwen3_vl") else 0
+    levels = len(listed) if listed or "deepstack_visual_indexes" in vision else facts.towers.deepstack
     merge = integer(vision, "spatial_merge_size", default=2)
     return levels * (integer(vision, "out_hidden_size") or facts.hidden_size) / merge**2
 
@@ -183,7 +165,7 @@ def undescribed() -> Encoder:
 
 def encoder(facts: ModelFacts, tp: int, batched_tokens: int, length: int, *, native: bool, memory_gib: float) -> Encoder:
     """The encoder's peak on one rank. ``length``: the longest request; ``native``: the deployment compiles."""
-    item, kind = largest(facts, length), kind_of(facts)
+    item, kind = largest(facts, length), facts.towers.encoder
     if item is None:
         return undescribed()
     # MultiModalBudget: the encoder's budget is the batch, at least one item.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.config import integer, round_up
 from interlock.infra.sizing.model.facts import ModelFacts
-from interlock.infra.sizing.model.families import familiar, familiar_wrapper
+from interlock.infra.sizing.model.families import known_family, known_wrapper
 from interlock.infra.sizing.model.quantization import Scheme
 from interlock.infra.sizing.result import Estimate
 from interlock.infra.sizing.settings import Resolved
@@ -62,7 +62,7 @@ def _spread(facts: ModelFacts) -> tuple[float, float]:
     if facts.checkpoint_bytes:
         return 0.015, 0.015
     down, up = _SPREAD.get(facts.quantization.scheme if facts.quantization else None, (0.05, 0.1))
-    wider = [] if familiar(facts.model_type) or familiar_wrapper(facts.model_type) else [_UNKNOWN_FAMILY]
+    wider = [] if known_family(facts.model_type) or known_wrapper(facts.model_type) else [_UNKNOWN_FAMILY]
     wider += [_TOWER] if facts.multimodal else []
     wider += [_UNKNOWN_FAMILY] if is_compressed(facts.text) else []  # mixed formats that differ by repository
     if integer(facts.text, "hidden_size_per_layer_input") and not facts.config.get("audio_config"):

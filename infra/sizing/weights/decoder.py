@@ -1,5 +1,6 @@
 """The parts of a decoder layer as tensors: attention, latent attention, MLP, experts (vLLM: ``model_executor/models``)."""
 
+from interlock.infra.catalog.versions import since
 from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.config import integer, round_up, sequence, text, truth
 from interlock.infra.sizing.model.facts import ModelFacts
@@ -7,10 +8,6 @@ from interlock.infra.sizing.model.families import Traits
 from interlock.infra.sizing.model.quantization import Scheme
 from interlock.infra.sizing.weights import compressed
 from interlock.infra.sizing.weights.ledger import Ledger
-
-_SHARED_KV_DROPPED = (0, 30, 0)
-# Built from transformers' classes, where the routers' corrections are no parameters.
-_CORRECTION_IS_A_BUFFER = ("dots1",)
 
 
 def attention(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> None:
@@ -27,10 +24,10 @@ def attention(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> 
         width = value = integer(config, "global_head_dim")
         kv_heads = (integer(config, "num_global_key_value_heads") or kv_heads) if truth(config, "attention_k_eq_v") else kv_heads
     local, local_kv = heads // tp, max(1, kv_heads // tp)
-    gated = truth(config, "attn_output_gate", default=facts.model_type in ("qwen3_next", "afmoe"))
+    gated = truth(config, "attn_output_gate", default=facts.family.output_gate)
     query = local * width * (2 if gated else 1)
     # Layers that read another layer's cache had key and value weights of their own, unused, before 0.30.
-    shares = index >= facts.layers - integer(config, "num_kv_shared_layers") and ledger.shard.version >= _SHARED_KV_DROPPED
+    shares = index >= facts.layers - integer(config, "num_kv_shared_layers") and since("shared_kv_dropped", ledger.shard.version)
     parts = [query] if shares else [query, local_kv * width, local_kv * value]
     ledger.linear(f"{module}.qkv_proj", facts.hidden_size, parts, bias=traits.qkv_bias)
     ledger.linear(f"{module}.o_proj", local * value, facts.hidden_size, bias=traits.o_bias)
@@ -43,7 +40,7 @@ def attention(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> 
         ledger.add(heads // spread * width)
         ledger.add(max(1, kv_heads // spread) * width)
     sinks = truth(config, "add_swa_attention_sink_bias" if sliding else "add_full_attention_sink_bias")
-    if sinks or facts.model_type == "gpt_oss":
+    if sinks or facts.family.sinks:
         ledger.add(local)  # attention sinks
     ledger.cache_scales()
 
@@ -108,8 +105,9 @@ def dense_width(facts: ModelFacts, index: int) -> int:
         factor = config.get("block_ffn_dim_multiplier")
         width = int((factor if isinstance(factor, int | float) else 1) * int(2 * facts.intermediate_size / 3))
         return round_up(width, integer(config, "block_multiple_of") or 1)
-    if facts.model_type.startswith("granitemoe") and integer(config, "shared_intermediate_size"):
-        return integer(config, "shared_intermediate_size")
+    named = integer(config, facts.family.dense_width)
+    if named:
+        return named
     if truth(config, "use_double_wide_mlp") and index >= facts.layers - integer(config, "num_kv_shared_layers"):
         return 2 * facts.intermediate_size
     return integer(config, "intermediate_size_mlp") or facts.intermediate_size
@@ -143,8 +141,8 @@ def has_experts(facts: ModelFacts, index: int) -> bool:
 def shared_width(facts: ModelFacts) -> int:
     """Total width of the experts that every token visits."""
     config = facts.text
-    if facts.model_type in ("llama4", "llama4_text"):
-        return facts.intermediate_size
+    if facts.family.shared_width:
+        return integer(config, facts.family.shared_width)
     by_layer = [value for value in sequence(config, "num_shared_expert") if isinstance(value, int)]
     if by_layer:
         return by_layer[0] * facts.intermediate_size
@@ -168,10 +166,9 @@ def mixture(ledger: Ledger, facts: ModelFacts, traits: Traits, index: int) -> No
     elif (
         traits.correction_bias
         or truth(config, "use_expert_bias")
-        or (text(config, "topk_method") == "noaux_tc" and facts.model_type not in _CORRECTION_IS_A_BUFFER)
+        or (text(config, "topk_method") == "noaux_tc" and facts.family.correction_by_topk)
     ):
-        narrow = facts.model_type == "kimi_linear" and ledger.shard.version < (0, 27, 0)
-        ledger.add(facts.experts, ledger.width if narrow else 4)
+        ledger.add(facts.experts, traits.correction_bits // 8 or ledger.width)
     shared = shared_width(facts)
     if shared:
         mlp(ledger, f"{module}.shared_experts", hidden, shared * _whole_shared(ledger), traits)
@@ -187,21 +184,21 @@ def _whole_shared(ledger: Ledger) -> int:
     return shard.tp if shard.expert_ranks > 1 and shard.data_ranks > 1 else 1
 
 
-def _padded_width(facts: ModelFacts, ledger: Ledger) -> int:
-    """Kimi Linear pads each rank's slice of an expert to 256 (vLLM: ``models/kimi_k3``, before 0.27 not)."""
+def _padded_width(facts: ModelFacts, traits: Traits, ledger: Ledger) -> int:
+    """Width of the experts where each rank's slice is padded (Kimi Linear, vLLM: ``models/kimi_k3``)."""
     width, tp = facts.expert_size, ledger.shard.expert_slices
-    narrow = facts.model_type == "kimi_linear" and tp > 1 and ledger.shard.expert_ranks == 1 and width // tp < 256
-    return 256 * tp if narrow and ledger.shard.version >= (0, 27, 0) else width
+    cut = tp > 1 and ledger.shard.expert_ranks == 1
+    return traits.expert_step * tp if cut and width // tp < traits.expert_step else width
 
 
 def _routed(ledger: Ledger, facts: ModelFacts, traits: Traits, module: str) -> None:
     latent = integer(facts.text, "moe_latent_size")
-    hidden, width = latent or facts.hidden_size, _padded_width(facts, ledger)
+    hidden, width = latent or facts.hidden_size, _padded_width(facts, traits, ledger)
     if latent:
         ledger.linear(f"{module}.fc1_latent_proj", facts.hidden_size, latent)
         ledger.linear(f"{module}.fc2_latent_proj", latent, facts.hidden_size)
     quantization, spread, tp = ledger.quantization, ledger.shard.expert_ranks, ledger.shard.expert_slices
-    if quantization is not None and quantization.scheme is Scheme.MXFP4 and facts.model_type == "gpt_oss":
+    if quantization is not None and quantization.scheme is Scheme.MXFP4 and facts.family.experts == "padded":
         # Kernels want each rank's width in steps of 64 (Triton) or 128 (Marlin, before 0.27 Triton too).
         local = round_up(width if spread > 1 else width // tp, 64)
         width = local if spread > 1 else local * tp

@@ -5,7 +5,6 @@ from dataclasses import replace
 from interlock.infra.sizing.model.compressed import is_compressed, window_cache
 from interlock.infra.sizing.model.config import integer
 from interlock.infra.sizing.model.facts import ModelFacts
-from interlock.infra.sizing.model.families import traits
 from interlock.infra.sizing.model.layer_plan import attention_cache, head_dim_of, is_mla, kv_heads_of
 from interlock.infra.sizing.model.layers import Cache, KvLayer
 from interlock.infra.sizing.model.quantization import Quantization
@@ -18,23 +17,17 @@ _OWN_LAYER = ("mtp", "eagle", "eagle3", "deepseek_mtp")
 # Words that an EAGLE-3 head can say when its config is not at hand.
 _DRAFT_VOCABULARY = 32_000
 _NO_LAYERS = ("ngram", "ngram_gpu", "suffix", "medusa")
-# Modules named ``mtp.*`` with one projection before them all, which is a parallel, quantized layer (vLLM: models/qwen3_next_mtp.py,
-# qwen3_5_mtp.py, exaone_moe_mtp.py, exaone4_5_mtp.py, nemotron_h_mtp.py).
-_JOINED_TOGETHER = ("qwen3_next", "qwen3_5", "exaone_moe", "exaone4_5", "nemotron_h")
-# Prediction modules without experts in models that have them (vLLM: models/mimo_v2_mtp.py, ernie_mtp.py).
-_DENSE_PREDICTOR = ("mimo_v2", "ernie4_5_moe")
 
 
 def mtp_layers(facts: ModelFacts) -> int:
-    """Prediction modules of the checkpoint (1 when it does not say)."""
-    if _is_mimo(facts):
+    """Prediction modules of the checkpoint (1 when it does not say); of MiMo-V2 only the first is used (``models/mimo_v2_mtp.py``)."""
+    if _first_only(facts):
         return 1
     return max(1, integer(facts.text, "num_nextn_predict_layers", "mtp_num_hidden_layers", default=1))
 
 
-def _is_mimo(facts: ModelFacts) -> bool:
-    """MiMo-V2: only the first of its modules is used, and its attention slides (vLLM: ``models/mimo_v2_mtp.py``)."""
-    return facts.model_type.startswith("mimo_v2")
+def _first_only(facts: ModelFacts) -> bool:
+    return facts.family.predictor == "first"
 
 
 def draft_caches(facts: ModelFacts, method: str | None, draft: ModelFacts | None) -> tuple[KvLayer, ...]:
@@ -58,7 +51,7 @@ def _one_layer(facts: ModelFacts, last: int) -> tuple[KvLayer, ...]:
         latent = KvLayer(Cache.MLA, 1, integer(config, "kv_lora_rank") + integer(config, "qk_rope_head_dim"), 0, layer=last)
         index = integer(config, "index_head_dim")
         return (latent, KvLayer(Cache.INDEXER, 1, index, 0, layer=last)) if index else (latent,)
-    if _is_mimo(facts):
+    if _first_only(facts):
         return (attention_cache(config, "sliding", last),)
     width = head_dim_of(config)
     return (KvLayer(Cache.FULL, kv_heads_of(config), width, integer(config, "v_head_dim") or width, layer=last),)
@@ -87,7 +80,7 @@ def draft_bytes(facts: ModelFacts, method: str | None, draft: ModelFacts | None,
 
 def _stored(facts: ModelFacts) -> Quantization | None:
     """The model's own quantization; MiMo-V2 leaves its module's output projection in 16 bit (``models/mimo_v2.py``)."""
-    if facts.quantization is None or not _is_mimo(facts):
+    if facts.quantization is None or not _first_only(facts):
         return facts.quantization
     return replace(facts.quantization, ignore=(*facts.quantization.ignore, "mtp.layers.0.self_attn.o_proj"))
 
@@ -95,12 +88,11 @@ def _stored(facts: ModelFacts) -> Quantization | None:
 def _predictor(ledger: Ledger, facts: ModelFacts, number: int) -> None:
     """One prediction module: what joins the token's embedding and the hidden state, norms, a decoder layer."""
     hidden, last = facts.hidden_size, facts.layers - 1
-    family = traits(facts.model_type, facts.text, ledger.shard.version)
-    together = facts.model_type.startswith(_JOINED_TOGETHER)
-    ledger.home = f"mtp.layers.{number}" if together or _is_mimo(facts) else f"model.layers.{facts.layers + number}"
+    family, together = facts.traits(ledger.shard.version), facts.family.predictor == "joined"
+    ledger.home = f"mtp.layers.{number}" if together or _first_only(facts) else f"model.layers.{facts.layers + number}"
     if number == 0 or not together:
         _joined(ledger, facts, together)
-        ledger.add((2 if facts.model_type.startswith("ernie") else 3) * hidden)  # Ernie's head is the model's own, with its norm
+        ledger.add(facts.family.predictor_norms * hidden)
     ledger.add(2 * hidden)
     if is_compressed(facts.text):
         compressed.head(ledger, facts.text, hidden)
@@ -109,7 +101,7 @@ def _predictor(ledger: Ledger, facts: ModelFacts, number: int) -> None:
         blocks.latent_attention(ledger, facts, last)
     else:
         blocks.attention(ledger, facts, family, last)
-    if facts.experts and not facts.model_type.startswith(_DENSE_PREDICTOR):
+    if facts.experts and not facts.family.predictor_dense:
         blocks.mixture(ledger, facts, family, last)
     else:
         blocks.mlp(ledger, f"model.layers.{last}.mlp", hidden, facts.intermediate_size, family)
@@ -124,7 +116,7 @@ def _joined(ledger: Ledger, facts: ModelFacts, together: bool) -> None:
         ledger.linear(f"{ledger.home}.h_proj", hidden, hidden)
     elif not together:
         ledger.add(2 * hidden * hidden)
-    elif facts.model_type.startswith("qwen3") and found is not None and found.modelopt_fp4:
+    elif facts.family.predictor_in_16_bit and found is not None and found.modelopt_fp4:
         ledger.add(2 * hidden * hidden // ledger.shard.tp)
     else:
         ledger.column("mtp.fc", 2 * hidden, hidden)
@@ -135,7 +127,7 @@ def _eagle_bytes(facts: ModelFacts, draft: ModelFacts | None, method: str, shard
     embedding; EAGLE-3 has a small head of its own (vLLM: ``models/llama_eagle.py``, ``llama_eagle3.py``)."""
     shape = draft or facts
     third, hidden = method == "eagle3", shape.hidden_size
-    family = traits(shape.model_type, shape.text)
+    family = shape.traits()
     ledger = Ledger(shard, width, None)
     ledger.add((3 if third else 2) * facts.hidden_size * hidden)
     for index in range(draft.layers if draft else 1):

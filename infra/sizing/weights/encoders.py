@@ -1,11 +1,9 @@
 """Encoders as tensors: BERT and RoBERTa, Nomic, ModernBERT (vLLM: ``models/bert.py``, ``roberta.py``, ``bert_with_rope.py``)."""
 
+from interlock.infra.catalog.versions import since
 from interlock.infra.sizing.model.config import integer, layers_in
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.weights.ledger import Ledger
-
-# ModernBERT's first MLP matrix was whole on every rank until then.
-_CUT_SINCE = (0, 29, 0)
 
 
 def labels(facts: ModelFacts) -> int:
@@ -17,10 +15,10 @@ def labels(facts: ModelFacts) -> int:
 def encoder_tensors(ledger: Ledger, facts: ModelFacts) -> None:
     """All tensors of an encoder on one rank."""
     hidden = facts.hidden_size
-    if facts.model_type == "modernbert":
+    if facts.family.tensors == "encoder-modern":
         _modern(ledger, facts)
     else:
-        _classic(ledger, facts, rotary=facts.model_type == "nomic_bert")
+        _classic(ledger, facts, rotary=facts.family.tensors == "encoder-rotary")
     if facts.head == "classify":
         ledger.add(hidden * hidden + hidden + labels(facts) * (hidden + 1), 4)
 
@@ -49,7 +47,7 @@ def _modern(ledger: Ledger, facts: ModelFacts) -> None:
     for index in range(facts.layers):
         ledger.column("layers.attn.Wqkv", hidden, [hidden, hidden, hidden])
         ledger.row("layers.attn.Wo", hidden, hidden)
-        if ledger.shard.version < _CUT_SINCE:
+        if not since("modernbert_mlp_cut", ledger.shard.version):
             ledger.linear("layers.mlp.Wi", hidden, [inter, inter])
         else:
             ledger.column("layers.mlp.Wi", hidden, [inter, inter])

@@ -4,15 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from interlock.infra.catalog.versions import newest, since
 from interlock.infra.sizing.model.config import round_up
 from interlock.infra.sizing.model.quantization import Quantization, Scheme
+from interlock.infra.values import Version
 
 MIB = 1024**2
 _LAYER = re.compile(r"^model\.layers\.\d+")
-# The permutation of GPTQ inputs was a parameter of its own until then.
-_GPTQ_ORDER_UNTIL = (0, 33, 0)
-# As was that of packed experts, with its inverse.
-_PACKED_ORDER_UNTIL = (0, 33, 0)
 # PyTorch's caching allocator: blocks of 10 MiB and more come from segments rounded to 2 MiB; a rest of at most 1 MiB is not split off
 # and stays with the block (c10/cuda/CUDACachingAllocator.cpp: kMinLargeAlloc, kRoundLarge, kSmallSize).
 _LARGE, _STEP, _UNSPLIT = 10 * MIB, 2 * MIB, MIB
@@ -27,7 +25,7 @@ class Shard:
     stage: int = 0
     expert_ranks: int = 1
     """Ranks that share the experts (TP x DP with expert parallelism, else 1: every rank then holds a slice of each expert)."""
-    version: tuple[int, int, int] = (0, 33, 0)
+    version: Version = field(default_factory=newest)
     data_ranks: int = 1
     """Data-parallel ranks, over which experts are cut too."""
 
@@ -84,7 +82,7 @@ class Ledger:
         quantized = self.quantization is not None and self.quantization.covers(self.named(module))
         size = self.quantization.linear_bytes(inputs, parts, self.width, module) if quantized and self.quantization else None
         self.add(rows * inputs, size=size)
-        if quantized and self.quantization and self.quantization.scheme is Scheme.GPTQ and self.shard.version < _GPTQ_ORDER_UNTIL:
+        if quantized and self.quantization and self.quantization.scheme is Scheme.GPTQ and not since("gptq_order_gone", self.shard.version):
             self.add(inputs, 4)
         if bias:
             self.add(rows)
@@ -116,7 +114,7 @@ class Ledger:
             self.add(local * hidden * width)
             return
         self.add(elements, size=self.quantization.expert_bytes(local, hidden, width, self.width, gated))
-        if self.quantization.scheme is Scheme.INT4_PACKED and self.shard.version < _PACKED_ORDER_UNTIL:
+        if self.quantization.scheme is Scheme.INT4_PACKED and not since("packed_order_gone", self.shard.version):
             self.add(2 * local * (hidden + width), 4)
 
     def vocabulary(self, vocab: int, hidden: int) -> None:

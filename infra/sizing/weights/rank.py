@@ -3,10 +3,11 @@
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from interlock.infra.catalog.versions import since
 from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.config import integer, text, truth
 from interlock.infra.sizing.model.facts import ModelFacts
-from interlock.infra.sizing.model.families import Traits, traits
+from interlock.infra.sizing.model.families import Traits
 from interlock.infra.sizing.weights import compressed
 from interlock.infra.sizing.weights import decoder as blocks
 from interlock.infra.sizing.weights.encoders import encoder_tensors, labels, speech_tensors
@@ -44,13 +45,12 @@ def rank_weights(facts: ModelFacts, shard: Shard, width: int | None = None) -> R
     """Weights of the rank that ``shard`` names. ``width``: bytes per number when a dtype is forced."""
     width = width or facts.dtype_bytes
     ledger = Ledger(shard, width, facts.quantization)
-    family = traits(facts.model_type, facts.text, shard.version)
-    if facts.model_type == "whisper":
+    if facts.family.tensors == "speech":
         speech_tensors(ledger, facts)
     elif facts.pooling:
         encoder_tensors(ledger, facts)
     else:
-        _decoder(ledger, facts, family)
+        _decoder(ledger, facts, facts.traits(shard.version))
     buffers = _rotary_bytes(facts, width)
     if "mla" in facts.mixers:
         here = stage_layers(facts.layers, shard.pp, shard.stage)
@@ -72,7 +72,7 @@ def _decoder(ledger: Ledger, facts: ModelFacts, family: Traits) -> None:
             ledger.vocabulary(facts.vocab_size, 1)
     for index in stage_layers(facts.layers, shard.pp, shard.stage):
         _layer(ledger, facts, family, index)
-    if shard.first or shard.version < (0, 33):
+    if shard.first or not since("vision_on_first_stage", shard.version):
         tower(ledger, facts)
     if is_compressed(facts.text):
         compressed.head(ledger, facts.text, hidden)
@@ -101,14 +101,14 @@ def _embeddings(ledger: Ledger, facts: ModelFacts, family: Traits) -> None:
 def _norms(facts: ModelFacts, family: Traits) -> int:
     """Norms of the residual width in a layer; Falcon's attention and MLP that run side by side share one unless it says otherwise."""
     config = facts.text
-    if facts.model_type == "falcon" and truth(config, "parallel_attn", default=True):
+    if facts.family.parallel_norms and truth(config, "parallel_attn", default=True):
         return integer(config, "num_ln_in_parallel_attn") or (2 if truth(config, "new_decoder_architecture") else 1)
     return family.norms
 
 
 def _layer(ledger: Ledger, facts: ModelFacts, family: Traits, index: int) -> None:
     mixer, hidden, module = facts.mixers[index], facts.hidden_size, f"model.layers.{index}"
-    if facts.model_type in ("nemotron_h", "falcon_mamba") or facts.model_type.startswith("mamba"):
+    if facts.family.one_part:
         _single(ledger, facts, family, index)
         return
     ledger.add(_norms(facts, family) * hidden * (2 if family.norm_bias else 1))
@@ -118,11 +118,11 @@ def _layer(ledger: Ledger, facts: ModelFacts, family: Traits, index: int) -> Non
         blocks.latent_attention(ledger, facts, index)
     elif is_compressed(facts.text):
         compressed.attention(ledger, facts.text, hidden, facts.attention_heads, index)
-    elif facts.model_type == "step3_text":
+    elif facts.family.projections == "shared-query":
         blocks.shared_query_attention(ledger, facts, index)
     elif mixer not in ("linear", "mamba"):
         blocks.attention(ledger, facts, family, index)
-    both = facts.model_type.startswith("gemma4")
+    both = facts.family.experts_beside_mlp
     experts = blocks.has_experts(facts, index)
     if experts and both:
         ledger.add(3 * hidden + hidden + facts.experts)
@@ -164,8 +164,7 @@ def _rotary_bytes(facts: ModelFacts, width: int) -> int:
     partial = config.get("partial_rotary_factor")
     share = partial if isinstance(partial, int | float) and 0 < partial <= 1 else 1.0
     rotary = integer(config, "qk_rope_head_dim") or int(facts.head_dim * share)
-    local = 2 if text(config, "model_type").startswith(("gemma3", "gemma4")) else 1
-    return facts.max_position * rotary * width * local
+    return facts.max_position * rotary * width * facts.family.rotary_tables
 
 
 def whole_weights(facts: ModelFacts) -> int:

@@ -30,7 +30,7 @@ def _gated_delta_net(ledger: Ledger, facts: ModelFacts, state: State, module: st
     hidden, tp = facts.hidden_size, ledger.shard.tp
     keys, values = state.key_heads * state.state, state.heads * state.head_dim
     ledger.add((2 * keys + values) // tp * state.conv_kernel)
-    interleaved = facts.model_type == "qwen3_next"
+    interleaved = facts.family.recurrent == "interleaved"
     ledger.column(f"{module}.in_proj_qkvz", hidden, 2 * (keys + values) if interleaved else [keys, keys, values, values])
     ledger.column(f"{module}.in_proj_ba", hidden, 2 * state.heads if interleaved else [state.heads, state.heads])
     ledger.add(state.heads // tp)
@@ -77,7 +77,7 @@ def _mamba1(ledger: Ledger, facts: ModelFacts, state: State, module: str) -> Non
     ledger.add(inner // tp * state.state, 4)
     ledger.add(inner // tp)
     ledger.add(inner // tp * hidden + (hidden if bias else 0))
-    if facts.model_type == "jamba":
+    if facts.family.mixer_norms:
         ledger.add(rank + 2 * state.state)
 
 

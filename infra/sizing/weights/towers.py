@@ -1,5 +1,7 @@
 """Vision towers as tensors. Towers whose shapes are not described here are counted roughly (and said so)."""
 
+from collections.abc import Callable, Mapping
+
 from interlock.infra.sizing.model.config import Config, integer, layers_in, mapping, text
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.weights.ledger import Ledger
@@ -11,28 +13,10 @@ def tower(ledger: Ledger, facts: ModelFacts) -> None:
     sound = mapping(thinker, "audio_config")
     if text(sound, "model_type") == "qwen3_omni_moe_audio_encoder":
         _qwen3_audio(ledger, sound)
-    vision = mapping(facts.config, "vision_config") or mapping(thinker, "vision_config")
+    vision = facts.vision
     if not vision:
         return
-    outer = facts.outer_type
-    if outer.startswith(("qwen3_vl", "qwen3_5", "qwen3_omni")):
-        _qwen3(ledger, facts, vision)
-    elif outer.startswith(("qwen2_5_vl", "qwen2_vl")):
-        _qwen2(ledger, facts, vision, gated=outer == "qwen2_5_vl")
-    elif integer(vision, "vt_hidden_size"):
-        _moon(ledger, facts, vision)
-    elif text(vision, "model_type") == "pixtral":
-        _pixtral(ledger, facts, vision)
-    elif text(vision, "model_type") == "gemma4_vision":
-        _gemma4(ledger, facts, vision)
-    elif text(vision, "model_type").startswith("siglip"):
-        _siglip(ledger, facts, vision)
-    elif text(vision, "model_type") == "clip_vision_model" and outer == "llava":
-        _clip(ledger, facts, vision)
-    elif text(vision, "model_type") == "llama4_vision_model":
-        _llama4(ledger, facts, vision)
-    else:
-        _plain(ledger, facts, vision)
+    TOWERS[facts.towers.tower](ledger, facts, vision)
 
 
 def _qwen3(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
@@ -47,7 +31,7 @@ def _qwen3(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
         ledger.column("visual.mlp.fc1", width, inter, bias=True)
         ledger.row("visual.mlp.fc2", inter, width, bias=True)
     deep = vision.get("deepstack_visual_indexes")
-    mergers = len(deep) if isinstance(deep, list | tuple) else 3 if facts.outer_type.startswith("qwen3_vl") else 0
+    mergers = len(deep) if isinstance(deep, list | tuple) else facts.towers.deepstack
     merged = width * merge * merge
     for i in range(1 + mergers):
         ledger.add(2 * (width if i == 0 else merged))
@@ -55,7 +39,8 @@ def _qwen3(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
         ledger.row("visual.merger.fc2", merged, out, bias=True)
 
 
-def _qwen2(ledger: Ledger, facts: ModelFacts, vision: Config, *, gated: bool) -> None:
+def _qwen2(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
+    gated = facts.towers.tower == "qwen2-gated"
     width = integer(vision, "hidden_size") if gated else integer(vision, "embed_dim")
     inter, depth = integer(vision, "intermediate_size") or 4 * width, (layers_in(vision, "depth") or 32)
     patch, merge = integer(vision, "patch_size", default=14), integer(vision, "spatial_merge_size", default=2)
@@ -205,3 +190,18 @@ def _plain(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
     inter = integer(vision, "intermediate_size") or 4 * width
     ledger.add(depth * (4 * width * width + 2 * width * inter) // ledger.shard.tp)
     ledger.add(width * facts.hidden_size)
+
+
+TOWERS: Mapping[str, Callable[[Ledger, ModelFacts, Config], None]] = {
+    "": _plain,
+    "qwen3": _qwen3,
+    "qwen2": _qwen2,
+    "qwen2-gated": _qwen2,
+    "moon": _moon,
+    "pixtral": _pixtral,
+    "siglip": _siglip,
+    "clip": _clip,
+    "llama4": _llama4,
+    "gemma4": _gemma4,
+}
+"""The constructors of vision towers: the ``tower`` of a row in families.json."""

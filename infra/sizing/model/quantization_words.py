@@ -23,7 +23,7 @@ _STATED: tuple[tuple[str, Quantization | None], ...] = (
 )
 
 
-def in_words(words: str) -> Quantization | None:
+def parse_quantization(words: str) -> Quantization | None:
     """The quantization somebody wrote in words (``awq``, ``compressed-tensors fp8``, ``fp8 (online)``); None for none."""
     for pattern, found in _STATED:
         if re.search(pattern, words.strip().lower()):
