@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from interlock.infra.facts.document import DocumentProblem
 from interlock.infra.facts.fact import Fact
@@ -208,6 +209,8 @@ class Bundle:
     local_volumes: tuple[LocalVolume, ...] = ()
     closed: bool = False
     """True when the set is the whole deployment (our plan, a stack preview): an absent PDB or Service is then really absent."""
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What rules derive from the whole set once; never carried into a changed copy."""
 
     def pool(self, workload: Workload) -> Pool | None:
         """The pool a workload is meant for, when it is known."""

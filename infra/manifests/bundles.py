@@ -11,7 +11,7 @@ from interlock.infra.manifests.device_plugin import device_plugin_objects, plugi
 from interlock.infra.manifests.mig import mig_objects
 from interlock.infra.manifests.namespace import namespace_object
 from interlock.infra.manifests.node_pools import PoolIntent, pool_intent, pool_objects
-from interlock.infra.manifests.placed import Draft, Manifest, finished
+from interlock.infra.manifests.placed import Draft, Manifest, finished, put
 from interlock.infra.manifests.prefetch import DEADLINE, needs_program, prefetch_objects, script_map
 from interlock.infra.manifests.priority import priority_objects
 from interlock.infra.manifests.quota import tenant_objects
@@ -219,7 +219,7 @@ def namespace_keep(config: ClusterConfig) -> Keep:
 def store_bundle(config: ClusterConfig, stack: str, index: int) -> StoreObjects:
     """The objects of ``config.stores[index]``."""
     store = config.stores[index]
-    made = [*objects_for(store, stack, config.namespace), *prefetch_objects(config, store, stack)]
+    made = [*objects_for(store, stack, put(config.namespace, "namespace")), *prefetch_objects(config, store, stack)]
     return StoreObjects(drafts(f"stores[{index}]", made), name=store.name, keep=keep(store, config.production))
 
 

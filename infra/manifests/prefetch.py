@@ -8,6 +8,7 @@ from interlock.infra.catalog.tables import table
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.stores import PrefetchConfig, StoreConfig, StoreKind
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
+from interlock.infra.manifests.placed import put
 from interlock.infra.naming import content_hash, joined, label
 from interlock.infra.plan.stores import claim_name, folder, toleration_keys
 
@@ -94,7 +95,7 @@ def _job(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, no
         "podFailurePolicy": {"rules": [never, {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]},
         "template": {"metadata": {"labels": names}, "spec": _pod(config, store, prefetch, node)},
     }
-    return manifest("batch/v1", "Job", job_name(store, prefetch, node), config.namespace, names, spec=spec)
+    return manifest("batch/v1", "Job", job_name(store, prefetch, node), put(config.namespace, "namespace"), names, spec=spec)
 
 
 def _pod(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, node: str) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def scaled_object(plan: ClusterPlan, server: PlannedServer, scale: AutoscaleConf
         "metricType": "AverageValue",
         "metadata": {
             "serverAddress": put(scale.prometheus, "autoscale.prometheus"),
-            "query": put(query, "served_name", "served_name"),
+            "query": put(query, "served_name", "query"),
             "threshold": put(str(scale.waiting_per_replica), "autoscale.waiting_per_replica"),
             "ignoreNullValues": "false",
         },

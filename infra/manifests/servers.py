@@ -43,7 +43,7 @@ def deployment(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, St
         rolling = {"maxSurge": server.surge, "maxUnavailable": server.unavailable}
         strategy = {"type": "RollingUpdate", "rollingUpdate": rolling}
     spec: dict[str, Any] = {
-        "replicas": put(server.replicas, "replicas"),
+        "replicas": put(server.replicas, "replicas", "replicas"),
         "revisionHistoryLimit": 3,
         "progressDeadlineSeconds": put(server.times.progress_deadline, "startup_seconds", "progress"),
         "strategy": put(strategy, "rollout.strategy", "rollout"),

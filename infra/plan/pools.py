@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from interlock.infra.catalog.gpus import gpu as catalog_gpu
 from interlock.infra.config.pools import PoolConfig, Sharing
+from interlock.infra.facts.room import packed
 from interlock.infra.naming import label
 from interlock.infra.plan.types import NodeUse, PlannedPool
 from interlock.infra.values import GIB, bytes_of, quantity
@@ -78,15 +79,6 @@ def _mig_count(pool: PoolConfig) -> int | None:
 
 
 def fill(nodes: int, units: int, demands: Sequence[PodDemand]) -> tuple[NodeUse, ...]:
-    """Pods put on nodes largest first, each on the fullest node that still holds it; pods that fit nowhere are left out."""
-    free = [units] * nodes
-    pods: list[list[str]] = [[] for _ in range(nodes)]
-    for demand in sorted(demands, key=lambda each: -each.units):
-        for _ in range(demand.count):
-            fitting = [node for node in range(nodes) if free[node] >= demand.units]
-            if not fitting:
-                break
-            chosen = min(fitting, key=lambda node: free[node])
-            free[chosen] -= demand.units
-            pods[chosen].append(demand.server)
-    return tuple(NodeUse(units=units, asked=units - left, pods=tuple(names)) for left, names in zip(free, pods, strict=True))
+    """Pods put on nodes; pods that fit nowhere are left out."""
+    filled, _ = packed([(each.units, each.server) for each in demands for _ in range(each.count)], units, nodes)
+    return tuple(NodeUse(units=units, asked=units - node.free, pods=tuple(node.pods)) for node in filled)

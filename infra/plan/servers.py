@@ -14,11 +14,11 @@ from interlock.infra.plan.models import Fit, ModelShape, fit, model_shape
 from interlock.infra.plan.pools import PodDemand, resource_name, shares_per_card
 from interlock.infra.plan.shares import fixed_pool, shared_card
 from interlock.infra.plan.stores import model_path, weights_store
-from interlock.infra.plan.times import time_budget
-from interlock.infra.plan.types import PlannedServer
+from interlock.infra.plan.times import STARTUP_MARGIN, time_budget
+from interlock.infra.plan.types import PlannedServer, TimeBudget
 from interlock.infra.sizing import SizingResult
 from interlock.infra.sizing.host import loading_memory
-from interlock.infra.values import GIB, MIB, binary, bytes_of, gib, plural, quantity
+from interlock.infra.values import MIB, binary, bytes_of, gib, plural, quantity
 
 CACHE_DIR = "/var/cache/interlock"
 
@@ -41,6 +41,8 @@ def planned_server(config: ClusterConfig, index: int, gap: int) -> PlannedServer
     gpus, most = demand.units, demand.count
     surge, unavailable, recreate = decide_rollout(server, demand, gap, why)
     times = time_budget(server, shape.weight_bytes, 1 if recreate else -(-most // max(1, surge + unavailable)), surge)
+    shm = server.shm or ("8Gi" if gpus > 1 else "1Gi")
+    decide_times(server, times, why)
     return PlannedServer(
         name=server.name,
         index=index,
@@ -54,8 +56,8 @@ def planned_server(config: ClusterConfig, index: int, gap: int) -> PlannedServer
         resource=resource_name(pool),
         args=serve_args(server, engine, times.engine_shutdown, model_path(server, weights_store(config, server))),
         cpu=server.cpu or decide_cpu(pool, gpus, why),
-        memory=decide_memory(server, engine, shape, found.offloaded if found else 0, why),
-        shm=server.shm or ("8Gi" if gpus > 1 else "1Gi"),
+        memory=decide_memory(server, engine, shape, found.offloaded if found else 0, why, shm=bytes_of(shm)),
+        shm=shm,
         **image_fields(server, image, times.startup),
         attention_heads=shape.attention_heads,
         kv_heads=shape.kv_heads,
@@ -128,6 +130,16 @@ def decide_rollout(server: ServerConfig, demand: PodDemand, gap: int, why: dict[
     return {RolloutStrategy.SURGE: (1, 0, False), RolloutStrategy.IN_PLACE: (0, 1, False), RolloutStrategy.RECREATE: (0, 0, True)}[strategy]
 
 
+def decide_times(server: ServerConfig, times: TimeBudget, why: dict[str, str]) -> None:
+    """The reasons of the start-up budget and of the drain."""
+    if server.startup_seconds is None:
+        why["startup"] = f"{times.startup} s: {STARTUP_MARGIN:g} x {times.load:.0f} s predicted, rounded up the ladder of budgets"
+    if server.rollout.drain_seconds is None:
+        longest = f"the longest answer {times.longest_answer} s"
+        route = f" and the route's timeout {times.gateway} s" if times.gateway else ""
+        why["drain"] = f"{times.engine_shutdown} s: {longest}{route}"
+
+
 def decide_cpu(pool: PoolConfig, gpus: int, why: dict[str, str]) -> str:
     """CPU request: 2 cores and 2 more per GPU, at most a pod's even share of its node."""
     units = pool.gpus_per_node * shares_per_card(pool)
@@ -137,11 +149,10 @@ def decide_cpu(pool: PoolConfig, gpus: int, why: dict[str, str]) -> str:
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
 
 
-def decide_memory(server: ServerConfig, engine: EngineArgs, shape: ModelShape, offloaded: int, why: dict[str, str]) -> str:
+def decide_memory(server: ServerConfig, engine: EngineArgs, shape: ModelShape, offloaded: int, why: dict[str, str], *, shm: int) -> str:
     """Memory request and limit: the processes, the page cache that reading the weights needs, and weights that stay in the host."""
     if server.memory:
         return server.memory
-    shm = bytes_of(server.shm) if server.shm else (8 if engine.gpus > 1 else 1) * GIB
     need = loading_memory(shape.weight_bytes, engine.gpus)
     reading = need.decided - need.processes
     total = -(-(shm + need.decided + offloaded) // (512 * MIB)) * 512 * MIB

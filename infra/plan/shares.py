@@ -21,6 +21,8 @@ PLUGIN_CONFIG = "nvidia.com/device-plugin.config"
 MIG_CONFIG = "nvidia.com/mig.config"
 """Node label by which the MIG manager picks a layout; ours to write."""
 MIG_DISABLED = "all-disabled"
+_KV_STEP = 256 * MIB
+"""A fixed KV pool is rounded down to this, so that a better prediction seldom changes a pod."""
 SHARED_CARD = 0.96
 """Part of a card that its engines may take together: 0.7 GiB of an H200 were gone before any engine started, 3 % of a 24 GB card."""
 
@@ -83,7 +85,7 @@ def fixed_pool(pool: PoolConfig, engine: EngineArgs, sized: SizingResult, why: d
     free = sized.kv_available_gib.low if sized.kv_available_gib else 0.0
     if free <= 0:
         return engine
-    size = int(free * GIB) // MIB * MIB
+    size = int(free * GIB) // _KV_STEP * _KV_STEP
     why["kv_cache_memory_bytes"] = (
         f"{gib(size)}: the low end of what is left beside weights and activation, fixed because the card is shared"
     )

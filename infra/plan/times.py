@@ -1,10 +1,10 @@
 """One chain of times: load < ready timeout <= startup budget < progress deadline < update timeout, and the drain budget."""
 
 from interlock.infra.config.servers import ServerConfig
+from interlock.infra.plan.rungs import rung
 from interlock.infra.plan.types import TimeBudget
 from interlock.infra.sizing.host import load_seconds
 
-SHORTEST_STARTUP = 300
 STARTUP_MARGIN = 2.0
 DEREGISTRATION_SECONDS = 15
 """Endpoints and gateways have stopped sending by then; Kubernetes gives no signal, so it is a wait."""
@@ -15,7 +15,7 @@ ROLLOUT_MARGIN = 120
 def time_budget(server: ServerConfig, weight_bytes: int | None, steps: int, surge: int) -> TimeBudget:
     """All times of a server in seconds. ``steps`` = rollout steps one after the other, ``surge`` = pods added first."""
     load = load_seconds(weight_bytes).likely
-    startup = server.startup_seconds or max(SHORTEST_STARTUP, int(STARTUP_MARGIN * load + 0.999))
+    startup = server.startup_seconds or rung(STARTUP_MARGIN * load)
     gateway = server.route.timeout_seconds if server.route else None
     answer = server.longest_answer_seconds
     drain = server.rollout.drain_seconds

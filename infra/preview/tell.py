@@ -9,22 +9,23 @@ from interlock.infra.engine.args import EngineArgs
 from interlock.infra.manifests.placed import CONFIG_ROOTS, Draft, Source
 from interlock.infra.paths import at, steps_of
 from interlock.infra.plan.types import ClusterPlan
-from interlock.infra.rules.findings import Finding, Subject
+from interlock.infra.rules.findings import Finding, Fix, Subject
 
 _OWNERS = {"servers": "Server", "stores": "Store", "tenants": "Tenant", "pools": "Pool"}
 # What has another word in the config than in the manifest.
 _PHRASES = (
     ("give the startup probe at least", "set startup_seconds to at least"),
     (" (failureThreshold x periodSeconds)", ""),
-    ("set timeouts.request", "lower longest_answer_seconds, or set route.timeout_seconds"),
-    ("set timeouts.backendRequest", "lower longest_answer_seconds, or set route.timeout_seconds"),
-    ("set proxy-read-timeout", "lower longest_answer_seconds, or set route.timeout_seconds"),
+    ("set proxy-read-timeout", "set route.timeout_seconds"),
     ("strategy Recreate", "rollout.strategy to recreate"),
     ("maxSurge 0 and maxUnavailable 1", "rollout.strategy to in-place"),
     ("maxUnavailable to 1", "rollout.strategy to in-place"),
 )
-# Flags, camelCase names and environment variables, with the number that they are to have.
-_NAME = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]+|[a-z]+[A-Z][A-Za-z]+|[A-Z]+_[A-Z0-9_]+)(?:( to (?:at least )?)(\d+))?")
+# Flags, fields of a part, camelCase names and environment variables, with the number that they are to have.
+_NAME = re.compile(
+    r"(?<![\w.-])(--[a-z][a-z0-9-]+|[a-z]+\.[a-zA-Z]+|[a-z]+[A-Z][A-Za-z]+|[A-Z]+_[A-Z0-9_]+)(?:( to (?:at least )?)(\d+)(s\b)?)?"
+)
+_SECONDS = re.compile(r"(\d+)s")
 
 
 def told(findings: Iterable[Finding], config: ClusterConfig, plan: ClusterPlan, drafts: Sequence[Draft], source: str) -> list[Finding]:
@@ -43,7 +44,7 @@ def _told(finding: Finding, config: ClusterConfig, plan: ClusterPlan, drafts: Se
         "path": place.field,
         "value": value,
         "remedy": reworded(finding.remedy, draft) if draft else finding.remedy,
-        "fixes": finding.fixes if written else (),  # they change objects that nobody keeps
+        "fixes": _fixes(finding.fixes, draft) if draft else finding.fixes,
         "note": "" if value or not place.why else _decision(plan, owner, place.why),
         "subject": _subject(finding.subject, config, owner, file),
     }
@@ -85,7 +86,7 @@ def reworded(remedy: str, draft: Draft) -> str:
     fields = _fields(draft)
 
     def name(match: re.Match[str]) -> str:
-        source = fields.get(match[1])
+        source = fields.get(match[1]) or fields.get(match[1].partition(".")[0] + ".")
         if source is None:
             return match[0]
         field = source.field.removeprefix(f"{draft.owner}.")
@@ -94,6 +95,26 @@ def reworded(remedy: str, draft: Draft) -> str:
     for phrase, words in _PHRASES if draft.owner.startswith("servers[") else ():
         remedy = remedy.replace(phrase, words)
     return _NAME.sub(name, remedy)
+
+
+def _fixes(fixes: Sequence[Fix], draft: Draft) -> tuple[Fix, ...]:
+    """The same changes of the config's fields; none when one of them has no field of its own."""
+    fields, made = _fields(draft), []
+    for fix in fixes:
+        source = fields.get(f"--{fix.flag}") if fix.flag else draft.source(fix.path)
+        if source is None:
+            return ()
+        own = ".extra.args" in source.field
+        made.append(Fix(path=source.field, value=_number(fix.value, source), flag=fix.flag if own else ""))
+    return tuple(made)
+
+
+def _number(value: bool | int | float | str | None, source: Source) -> bool | int | float | str | None:
+    """The value as the field writes it: seconds without a unit, less what the plan adds."""
+    seconds = _SECONDS.fullmatch(value) if isinstance(value, str) and source.field.endswith("_seconds") else None
+    if seconds or (source.plus and isinstance(value, int)):
+        return max(int(seconds[1] if seconds else value or 0) - source.plus, 0)
+    return value
 
 
 def _fields(draft: Draft) -> dict[str, Source]:
@@ -105,6 +126,8 @@ def _fields(draft: Draft) -> dict[str, Source]:
         entry = at(draft.manifest, path) if isinstance(last, int) else last
         entry = entry.get("name") if isinstance(entry, dict) else entry
         name = str(entry).partition("=")[0]
+        if name.isidentifier() and isinstance(last, str):
+            several.setdefault(f"{name}.", set()).add(source)
         if _NAME.fullmatch(name) and ".extra.env." not in source.field:
             several.setdefault(name, set()).add(source)
     return found | {name: next(iter(sources)) for name, sources in several.items() if len(sources) == 1}

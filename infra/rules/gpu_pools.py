@@ -1,10 +1,12 @@
 """Pools: whether a pod fits a node of its pool, and whether the pool holds all replicas."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from interlock.infra.facts import Bundle, Fact, Place, Pod, Pool, Role, Workload
+from interlock.infra.facts.room import Size, packed
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading.units import number, pod_count, pod_units, pool_text, where
+from interlock.infra.rules.reading.room import most_nodes, pods_of, users
+from interlock.infra.rules.reading.units import number, pod_units, pool_text, where
 from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.values import gib, plural
 
@@ -49,30 +51,12 @@ def _cpu_and_memory(workload: Workload, pod: Pod, pool: Pool) -> Iterable[Hit]:
             yield Hit(path or where(workload, Place.RESOURCES), text, remedy, f"{asked:g}")
 
 
-def _demand(workload: Workload) -> list[int]:
-    """Units of every pod of all replicas, biggest first; pods whose size is not known are left out."""
-    replicas = workload.replicas.default(1)
-    if not replicas.known:
-        return []
-    sizes: list[int] = []
-    for pod in workload.pods:
-        units, count = pod_units(workload, pod), pod_count(pod)
-        if units.known and count.known and units.get() > 0:
-            sizes.extend([units.get()] * min(count.get() * replicas.get(), 2000))
-    return sorted(sizes, reverse=True)
+def _units(pods: Iterable[Size]) -> int:
+    return sum(units for units, _ in pods)
 
 
-def _nodes_needed(sizes: list[int], per_node: int) -> int:
-    """Nodes that first-fit-decreasing packing needs."""
-    free: list[int] = []
-    for size in sizes:
-        for index, left in enumerate(free):
-            if left >= size:
-                free[index] = left - size
-                break
-        else:
-            free.append(per_node - size)
-    return len(free)
+def _nodes_needed(pods: Sequence[Size], per_node: int) -> int:
+    return len(packed(pods, per_node)[0]) if len(pods) < 500 else -(-_units(pods) // max(per_node, 1))
 
 
 @rule(
@@ -88,23 +72,24 @@ def _nodes_needed(sizes: list[int], per_node: int) -> int:
 )
 def pool_holds_the_replicas(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for pool in bundle.pools:
-        nodes = pool.max_nodes if pool.max_nodes.known else pool.nodes
+        nodes = most_nodes(pool)
         if not nodes.known or not pool.gpus_per_node.known:
             continue
-        per_node, users = pool.gpus_per_node.get(), [w for w in bundle.workloads if w.pool.known and w.pool.get() == pool.name]
+        per_node = pool.gpus_per_node.get()
+        wanted = [(workload, [pod for pod in pods_of(workload) if pod[0] <= per_node]) for workload in users(pool, bundle)]
         alone = False
-        for workload in users:
-            sizes = [size for size in _demand(workload) if size <= per_node]
-            needed = _nodes_needed(sizes, per_node) if len(sizes) < 500 else -(-sum(sizes) // max(per_node, 1))
-            if sizes and needed > nodes.get():
+        for workload, pods in wanted:
+            needed = _nodes_needed(pods, per_node)
+            if pods and needed > nodes.get():
                 alone = True
-                yield _too_small(workload, pool, sizes, needed, nodes.get())
-        everything = sorted((size for workload in users for size in _demand(workload) if size <= per_node), reverse=True)
-        if not alone and len(users) > 1 and len(everything) < 500 and _nodes_needed(everything, per_node) > nodes.get():
-            names = ", ".join(f"{workload.origin.name} {sum(_demand(workload))}" for workload in users)
+                yield _too_small(workload, pool, [units for units, _ in pods], needed, nodes.get())
+        everything = [pod for _, pods in wanted for pod in pods]
+        needed = 0 if alone or len(wanted) < 2 or len(everything) >= 500 else _nodes_needed(everything, per_node)
+        if needed > nodes.get():
+            names = ", ".join(f"{workload.origin.name} {_units(pods)}" for workload, pods in wanted)
             have = f"{plural(nodes.get(), 'node')} x {per_node}"
-            text = f"its servers need {plural(sum(everything), 'GPU')} ({names}), but {have} cannot hold these pods"
-            remedy = f"give the pool {plural(_nodes_needed(everything, per_node), 'node')}, or fewer replicas"
+            text = f"its servers need {plural(_units(everything), 'GPU')} ({names}), but {have} cannot hold these pods"
+            remedy = f"give the pool {plural(needed, 'node')}, or fewer replicas"
             yield Hit(pool.nodes.path or pool.origin.path or pool.name, text, remedy, str(nodes.get()), origin=pool.origin)
 
 

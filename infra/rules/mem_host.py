@@ -110,8 +110,6 @@ def shared_memory_limit(workload: Workload, bundle: Bundle, settings: Settings) 
     settings={"far": 0.3, "tight": 0.6},
 )
 def weights_pass_through(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    # Page cache can be reclaimed, so large weights need no limit of their own size:
-    # the processes and some gigabytes to read through suffice.
     size = weights(workload)
     if size is None or workload.vendor.value == "cpu":
         return

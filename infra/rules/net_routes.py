@@ -87,6 +87,7 @@ def timeouts(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             kind = "answers may take" if measures == "answer" else "an answer may stay silent (a long prompt, no streaming)"
             text = f"{what} is {given:g} s, below the {wanted:g} s that {kind}; longer ones end in 504 or a cut stream"
             remedy, fixes = _longer(path, wanted)
+            remedy += f", or let answers take {given:g} s at most (longest_answer_seconds)" if stated is not None else ""
             yield Hit(path, text, remedy, f"{given:g}", severity=level, origin=route.origin, fixes=fixes)
 
 

@@ -4,8 +4,10 @@ import math
 from collections.abc import Iterable
 
 from interlock.infra.facts import Budget, Bundle, Fact, Place, Pool, Workload
+from interlock.infra.facts.room import spare
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import same_namespace, selects
+from interlock.infra.rules.reading.room import filled
 from interlock.infra.rules.reading.units import counted, engine_containers, pod_count, pod_units, shared_cards, where
 from interlock.infra.rules.roll_probes import budget, killing_probe
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
@@ -85,11 +87,11 @@ def surge_fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     starts = f"{plural(moves[0], 'pod')} with {plural(units.get(), 'GPU')}"
     asked = f"a rolling update starts {starts} before it stops one (maxSurge {moves[0]}, maxUnavailable 0)"
     remedy = "set strategy Recreate, or maxSurge 0 and maxUnavailable 1"
-    free = _free(workload, bundle)
+    free, pool = _free(workload, bundle), bundle.pool(workload)
     shared = shared_cards(workload, bundle)
     if free is not None and free < units.get():
         yield Hit(path, f"{asked}, but {free} are free", remedy, "RollingUpdate")
-    elif free is not None and shared and bundle.pool(workload) and bundle.pool(workload).free.absent:  # type: ignore[union-attr]
+    elif free is not None and shared and pool and pool.free.absent and not _bounded(workload, pool):
         yield Hit(path, f"{asked} on a shared card: both hold their memory at once", remedy, severity=Severity.WARNING)
     elif free is None:
         yield from _unknown_capacity(workload, bundle, path, asked, remedy)
@@ -111,38 +113,27 @@ def _unknown_capacity(workload: Workload, bundle: Bundle, path: str, asked: str,
 
 
 def _free(workload: Workload, bundle: Bundle) -> int | None:
-    """Units that the pool has beyond what its workloads ask for; None when it is not known."""
+    """Units that a surge pod may take beside all pods of the pool; None when it is not known."""
     pool = bundle.pool(workload)
     if pool is None:
         return None
-    if pool.free.known:
-        return pool.free.get()
-    nodes = pool.max_nodes if pool.max_nodes.known else pool.nodes
-    if not nodes.known or not pool.gpus_per_node.known:
-        return None
-    used = 0
-    for other in bundle.workloads:
-        if other.pool.known and other.pool.get() == pool.name:
-            for pod in other.pods:
-                units, count, replicas = pod_units(other, pod), pod_count(pod), other.replicas.default(1)
-                used += units.get() * count.get() * replicas.get() if units.known and count.known and replicas.known else 0
-    return _whole_pods(pool, nodes.get(), workload) - used if used >= 0 else None
+    nodes, units = filled(pool, bundle), pod_units(workload, workload.pods[0])
+    return pool.free.get() if pool.free.known else None if nodes is None else spare(nodes, units.get())
 
 
-def _whole_pods(pool: Pool, nodes: int, workload: Workload) -> int:
-    """Units of the pool that pods of this size can really use: the remainder of each node is lost to them."""
-    units = pod_units(workload, workload.pods[0])
-    each = units.get() if units.known and units.get() > 0 else 1
-    return nodes * (pool.gpus_per_node.get() // each) * each
+def _bounded(workload: Workload, pool: Pool) -> bool:
+    """Whether every engine of a shared card stays in its even part of it, so that one more fits where a share is free."""
+    part, shares = workload.engine.flag("gpu-memory-utilization").map(float), pool.shares
+    return part.known and shares.known and part.get() * shares.get() <= 1
+
+
+def _covers(plan: Budget, workload: Workload) -> bool:
+    near = same_namespace(plan.origin.namespace, workload.origin.namespace)
+    return near and workload.engine.name == "vllm" and any(selects(plan.selector, pod.labels) for pod in workload.pods)
 
 
 def _covered(plan: Budget, bundle: Bundle) -> list[Workload]:
-    found = []
-    for workload in bundle.workloads:
-        near = same_namespace(plan.origin.namespace, workload.origin.namespace)
-        if near and workload.engine.name == "vllm" and any(selects(plan.selector, pod.labels) for pod in workload.pods):
-            found.append(workload)
-    return found
+    return [workload for workload in bundle.workloads if _covers(plan, workload)]
 
 
 @rule(
@@ -209,7 +200,7 @@ def _blocked(plan: Budget, total: int | None) -> str:
 def budget_exists(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     if not bundle.closed or not workload.replicas.known or workload.replicas.get() < 2:
         return
-    if not any(workload in _covered(plan, bundle) for plan in bundle.budgets):
+    if not any(_covers(plan, workload) for plan in bundle.budgets):
         text = f"{plural(workload.replicas.get(), 'replica')} and no PodDisruptionBudget: a drain may take all of them at once"
         yield Hit(where(workload, Place.REPLICAS, workload.replicas), text, "add a PodDisruptionBudget with maxUnavailable 1")
 

@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Mapping
 from copy import deepcopy
+from itertools import pairwise
 from typing import Any
 
 from interlock.infra.config import ClusterConfig, load
@@ -76,13 +77,14 @@ def deployment(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
 def changed(data: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:
     """A copy of ``data`` with ``value`` at ``path``, what lies between made; an index one past the end appends, None removes a key."""
     made: Any = deepcopy(dict(data))
-    *between, last = steps_of(path)
+    steps = steps_of(path)
     place = made
-    for step, following in zip(between, [*between[1:], last], strict=True):
+    for step, following in pairwise(steps):
         empty: Any = [] if isinstance(following, int) else {}
         if isinstance(step, int) and step == len(place):
             place.append(empty)
         place = place.setdefault(step, empty) if isinstance(step, str) else place[step]
+    last = steps[-1]
     if isinstance(last, int) and last == len(place):
         place.append(value)
     elif value is None and isinstance(last, str):

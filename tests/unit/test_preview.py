@@ -60,7 +60,7 @@ TOLD = {
         "NET-006",
         "servers[0].route.timeout_seconds",
         "600",
-        "lower longest_answer_seconds, or set route.timeout_seconds to 1800 s or more",
+        "set route.timeout_seconds to 1800 s or more, or let answers take 600 s at most (longest_answer_seconds)",
     ),
     "a startup probe that gives too little": (
         {"servers[0].startup_seconds": 10},
@@ -105,3 +105,15 @@ def test_a_value_that_the_plan_decided_is_told_with_its_reason_and_without_a_val
     ]
     assert (finding.path, finding.value) == ("servers[0].gpus", "")
     assert finding.note.startswith("decided by the plan")
+
+
+FIXABLE = ("answers longer than the route waits", "a shutdown timeout among the arguments")
+
+
+@pytest.mark.parametrize("name", FIXABLE)
+def test_a_mechanical_fix_names_fields_and_making_it_removes_the_finding(name: str) -> None:
+    changes, code, *_ = TOLD[name]
+    for fix in found(changes)[code].fixes:
+        assert not fix.flag
+        changes = {**changes, fix.path: fix.value}
+    assert code not in found(changes)

@@ -1,0 +1,44 @@
+"""How a pool is filled by the workloads that name it: what the rules about room and about surge pods both ask."""
+
+from interlock.infra.facts import Bundle, Fact, Pool, Workload
+from interlock.infra.facts.room import Node, Size, packed
+from interlock.infra.rules.reading.units import pod_count, pod_units
+
+_MOST = 2000
+"""Pods of one template that are counted."""
+
+
+def pods_of(workload: Workload) -> list[Size]:
+    """Every pod of all replicas; pods whose size is not known are left out."""
+    replicas = workload.replicas.default(1)
+    if not replicas.known:
+        return []
+    sizes: list[Size] = []
+    for pod in workload.pods:
+        units, count = pod_units(workload, pod), pod_count(pod)
+        if units.known and count.known and units.get() > 0:
+            sizes.extend([(units.get(), workload.origin.name)] * min(count.get() * replicas.get(), _MOST))
+    return sizes
+
+
+def users(pool: Pool, bundle: Bundle) -> list[Workload]:
+    """The workloads that name the pool."""
+    return [workload for workload in bundle.workloads if workload.pool.known and workload.pool.get() == pool.name]
+
+
+def most_nodes(pool: Pool) -> Fact[int]:
+    """Nodes that the pool may have."""
+    return pool.max_nodes if pool.max_nodes.known else pool.nodes
+
+
+def filled(pool: Pool, bundle: Bundle) -> list[Node] | None:
+    """The pool's nodes with the pods of its workloads; None when its nodes or their units are not known."""
+    nodes = most_nodes(pool)
+    if not nodes.known or not pool.gpus_per_node.known:
+        return None
+    key = ("filled", pool.name)
+    if key not in bundle.memo:
+        everything = [size for workload in users(pool, bundle) for size in pods_of(workload)]
+        bundle.memo[key] = packed(everything, pool.gpus_per_node.get(), nodes.get())[0]
+    found: list[Node] = bundle.memo[key]
+    return found
