@@ -37,7 +37,7 @@ def asked(model: Model = QWEN, env: dict[str, Fact[str]] | None = None, **flags:
     return ask(written, env or {}, model, Card("h100"), "0.33.0")
 
 
-@pytest.mark.parametrize("name", [*FOLLOWED, *JOINED, *DECISIVE, *NAMED])
+@pytest.mark.parametrize("name", sorted({*FOLLOWED, *JOINED, *DECISIVE, *NAMED}))
 def test_every_argument_that_the_planner_speaks_of_is_one_of_vllm(name: str) -> None:
     assert flag_facts(f"--{name}") is not None
 
