@@ -212,7 +212,7 @@ def heads_divide(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
         problem = heads_problem(heads, kv, size.get()) if size.get() > 1 else None
         if problem:
             ways = [tp for tp in range(1, min(size.get(), heads)) if heads_problem(heads, kv, tp) is None]
-            yield Hit(where(workload, Place.TENSOR_PARALLEL, size), problem, f"set --tensor-parallel-size to {ways[-1]}", str(size.get()))
+            yield Hit(where(workload, Place.TENSOR_PARALLEL, size), problem, f"lower --tensor-parallel-size to {ways[-1]}", str(size.get()))
 
 
 @rule(

@@ -65,8 +65,12 @@ class Refusal(BaseModel):
     """The reason with its arithmetic."""
     remedy: str
     """What to do."""
+    value: int | float | str | None = None
+    """The value of the argument with which it is accepted, where that one change suffices."""
+    removes: bool = False
+    """Leaving the argument out suffices."""
 
 
 def removed(kind: Kind, flag: str, text: str) -> Refusal:
     """A refusal that goes when the argument is left out."""
-    return Refusal(kind=kind, field=flag, text=text, remedy=f"remove --{flag}")
+    return Refusal(kind=kind, field=flag, text=text, remedy=f"remove --{flag}", removes=True)

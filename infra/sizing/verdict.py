@@ -90,7 +90,8 @@ def _too_small(found: Resolved, pool: Pool) -> Refusal:
         return Refusal(kind=Kind.WEIGHTS, field="model", text=text, remedy="use more GPUs, larger ones, or a smaller or quantized model")
     flag, shorter = "max-model-len", longest(pool.layout, int(max(pool.available.low, 0) * GIB), found.max_model_len) // 16 * 16
     remedy = f"set --{flag} to {shorter} (fits for sure)" if shorter and not pool.high.fits else "use more GPUs or larger ones"
-    return Refusal(kind=Kind.REQUEST, field=flag, text=text, remedy=remedy)
+    fits = shorter if shorter and not pool.high.fits else None
+    return Refusal(kind=Kind.REQUEST, field=flag, text=text, remedy=remedy, value=fits)
 
 
 def _beyond_card(found: Resolved, use: Estimate) -> Doubt:
@@ -107,7 +108,7 @@ def _beyond_card(found: Resolved, use: Estimate) -> Doubt:
         )
         least = int((found.memory.low / count - (use.high - pool)) * 1024) << 20
         remedy = f"set --{flag} to {least} or less" if least > 0 else "use larger GPUs, or fewer engines on each"
-        return Doubt(Refusal(kind=Kind.POOL, field=flag, text=text, remedy=remedy))
+        return Doubt(Refusal(kind=Kind.POOL, field=flag, text=text, remedy=remedy, value=least if least > 0 else None))
     if use.high * count > found.memory.low:
         return Doubt(text=f"{each}{use.low:.2f} to {use.high:.2f} GiB with a KV cache of {pool:.2f}, the card has {found.memory.low:.2f}")
     return Doubt()
@@ -126,7 +127,7 @@ def headroom(found: Resolved) -> Doubt:
             f"utilization {found.utilization:g} asks for {asked:.2f} GiB, at most {most_free:.2f} GiB are free at the start",
         )
         share = int(100 * most_free / found.memory.likely) / 100
-        return Doubt(Refusal(kind=Kind.FREE_MEMORY, field=flag, text=text, remedy=f"set --{flag} to {share:g} or less"))
+        return Doubt(Refusal(kind=Kind.FREE_MEMORY, field=flag, text=text, remedy=f"set --{flag} to {share:g} or less", value=share))
     outside = found.memory.likely - asked
     if free is None and start.likely + growth.high > outside:
         return Doubt(

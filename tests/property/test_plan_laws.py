@@ -69,6 +69,7 @@ def configs(draw: st.DrawFn) -> ClusterConfig:
         {
             "name": f"p{index}",
             "gpu": draw(st.sampled_from(["l4", "h100", "a100-80gb", "no-such-gpu"])),
+            "gpu_memory": draw(st.sampled_from(["48Gi", "141Gi"])),
             "nodes": draw(st.integers(1, 4)),
             "gpus_per_node": draw(st.sampled_from([1, 2, 8])),
         }

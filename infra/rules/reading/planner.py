@@ -1,7 +1,6 @@
 """What the planner is asked about a workload: model facts, the card or slice, and what would be refused."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -220,15 +219,12 @@ def refused(workload: Workload, bundle: Bundle, code: str) -> Iterator[Hit]:
         level = Severity.ERROR if told.sure else Severity.WARNING
         value = str(flag.value)[:80] if flag.known else ""
         place = where(workload, Place.MODEL if refusal.field == "model" else Place.ARGS, flag)
-        yield Hit(place, refusal.text + told.note, refusal.remedy, value, severity=level, fixes=_change(refusal, place))
+        fixes = _fixes(refusal, place) if flag.known else ()
+        yield Hit(place, refusal.text + told.note, refusal.remedy, value, severity=level, fixes=fixes)
 
 
-_SET = re.compile(r"set --([a-z0-9-]+) to (?:at least )?([\w.]*\d|fp8|[b]?float16)(?= |,|$)")
-
-
-def _change(refusal: Refusal, place: str) -> tuple[Fix, ...]:
-    """The one change that a refusal's remedy begins with; none where it names a choice of other kinds."""
-    if refusal.remedy == f"remove --{refusal.field}":
+def _fixes(refusal: Refusal, place: str) -> tuple[Fix, ...]:
+    """The remedy as a change, where one change suffices."""
+    if refusal.removes:
         return drop(place, flag=refusal.field)
-    stated = _SET.match(refusal.remedy)
-    return put(place, stated[2], flag=stated[1]) if stated and stated[1] == refusal.field else ()
+    return put(place, refusal.value, flag=refusal.field) if refusal.value is not None else ()

@@ -33,15 +33,15 @@ DCP, _HYBRID = "decode-context-parallel-size", "disable-hybrid-kv-cache-manager"
 def step_refusal(text: str, least: int) -> Refusal:
     """A step that is too short for what it must hold."""
     flag = "max-num-batched-tokens"
-    return Refusal(kind=Kind.STEP, field=flag, text=text, remedy=f"set --{flag} to at least {least}")
+    return Refusal(kind=Kind.STEP, field=flag, text=text, remedy=f"set --{flag} to at least {least}", value=least)
 
 
 def _no_dtype(text: str) -> Refusal:
-    return Refusal(kind=Kind.DTYPE, field="dtype", text=text, remedy="set --dtype to bfloat16")
+    return Refusal(kind=Kind.DTYPE, field="dtype", text=text, remedy="set --dtype to bfloat16", value="bfloat16")
 
 
 def _no_cache(text: str, instead: str = "auto") -> Refusal:
-    return Refusal(kind=Kind.CACHE_DTYPE, field="kv-cache-dtype", text=text, remedy=f"set --kv-cache-dtype to {instead}")
+    return Refusal(kind=Kind.CACHE_DTYPE, field="kv-cache-dtype", text=text, remedy=f"set --kv-cache-dtype to {instead}", value=instead)
 
 
 def argument_refusals(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
@@ -107,8 +107,9 @@ def _kernel(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
     size = found.request.block_size
     if size and size % step:
         text = f"block_size {size} is not a multiple of the {step} tokens that attention kernels take"
-        remedy = f"set --block-size to {max(1, size // step) * step}, or leave it to the engine"
-        yield Refusal(kind=Kind.BLOCK_SIZE, field="block-size", text=text, remedy=remedy)
+        whole = max(1, size // step) * step
+        remedy = f"set --block-size to {whole}, or leave it to the engine"
+        yield Refusal(kind=Kind.BLOCK_SIZE, field="block-size", text=text, remedy=remedy, value=whole)
     if Cache.MLA not in caches:
         yield from _shared_context(found, facts, stated, dtype)
         return

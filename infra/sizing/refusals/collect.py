@@ -65,7 +65,7 @@ def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
         text = f"{request.sharers} engines x utilization {found.utilization:g} = {found.utilization * request.sharers:g} of one card"
         share = int(100 / request.sharers) / 100
         remedy = f"set --gpu-memory-utilization to {share:g} or less"
-        yield Refusal(kind=Kind.SHARES, field="gpu-memory-utilization", text=text, remedy=remedy)
+        yield Refusal(kind=Kind.SHARES, field="gpu-memory-utilization", text=text, remedy=remedy, value=share)
     yield from _compressed(found, facts, request)
     yield from _not_served(found, facts)
     yield from argument_refusals(found, facts)
@@ -80,7 +80,7 @@ def _length(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Itera
     # A model with attention has positions even where a config that somebody shortened does not state them.
     if request.max_model_len == -1 and not facts.limit(found.version) and all(layer.state for layer in facts.kv_layers):
         text = "max_model_len -1 takes the model's own length, which its config does not state"
-        yield Refusal(kind=Kind.LENGTH, field="max-model-len", text=text, remedy="set --max-model-len to a number")
+        yield Refusal(kind=Kind.LENGTH, field="max-model-len", text=text, remedy="give --max-model-len as a number")
     tokens = request.max_num_batched_tokens
     if facts.pooling and tokens and tokens < found.max_model_len:
         text = f"an encoder takes a prompt at once: max_num_batched_tokens {tokens} is below max_model_len {found.max_model_len}"
@@ -105,7 +105,7 @@ def _too_long(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
         text = f"max_model_len {request.max_model_len} is longer than the {own} positions of the model"
         scaled = _SCALED[since("yarn_in_positions", found.version)]
         remedy = f"set --{flag} to {own} or less, or scale its positions by --hf-overrides ({scaled})"
-        yield Refusal(kind=Kind.LENGTH, field=flag, text=text, remedy=remedy)
+        yield Refusal(kind=Kind.LENGTH, field=flag, text=text, remedy=remedy, value=own)
 
 
 def _pipeline(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Iterator[Refusal]:
@@ -117,7 +117,7 @@ def _pipeline(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
         yield removed(Kind.PIPELINE, _PP, text)
     if request.pp > max(facts.layers, 1):
         text = f"{request.pp} pipeline stages for {facts.layers} layers"
-        yield Refusal(kind=Kind.PIPELINE, field=_PP, text=text, remedy=f"set --{_PP} to {max(facts.layers, 1)} or less")
+        yield Refusal(kind=Kind.PIPELINE, field=_PP, text=text, remedy=f"lower --{_PP} to {max(facts.layers, 1)} or less")
 
 
 def _compressed(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Iterator[Refusal]:
@@ -127,7 +127,7 @@ def _compressed(found: Resolved, facts: ModelFacts, request: SizingRequest) -> I
     stated = (request.kv_cache_dtype or "").lower()
     if stated and not stated.startswith("fp8") and not since("compressed_cache_in_16_bit", found.version):
         text = f"before 0.30 the compressed cache of {facts.model_type} is fp8 only, not {stated}"
-        yield Refusal(kind=Kind.CACHE_DTYPE, field="kv-cache-dtype", text=text, remedy="set --kv-cache-dtype to fp8")
+        yield Refusal(kind=Kind.CACHE_DTYPE, field="kv-cache-dtype", text=text, remedy="set --kv-cache-dtype to fp8", value="fp8")
     if not since("packed_freely", found.version) and fewer_than_window(request.block_size):
         text = f"before 0.29 the compressed cache of {facts.model_type} takes no block size below its own of 256, not {request.block_size}"
         yield removed(Kind.BLOCK_SIZE, "block-size", text)
@@ -167,7 +167,7 @@ def _context_parallel(facts: ModelFacts, request: SizingRequest) -> Iterator[Ref
         yield removed(Kind.CONTEXT_PARALLEL, DCP, text)
     elif size > tp // heads:
         text = f"decode context parallel size {size} is above tensor parallel size {tp} / {heads} KV heads"
-        yield Refusal(kind=Kind.CONTEXT_PARALLEL, field=DCP, text=text, remedy=f"set --{DCP} to {tp // heads} or less")
+        yield Refusal(kind=Kind.CONTEXT_PARALLEL, field=DCP, text=text, remedy=f"set --{DCP} to {tp // heads} or less", value=tp // heads)
     elif facts.attention_heads // heads % size:
         text = f"{facts.attention_heads // heads} query heads per KV head are not divisible by decode context parallel size {size}"
         yield removed(Kind.CONTEXT_PARALLEL, DCP, text)

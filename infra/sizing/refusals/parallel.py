@@ -31,7 +31,7 @@ def tp_refusal(facts: ModelFacts, tp: int, version: Version, *, expert_parallel:
     kind, text = found
     ways = [size for size in range(1, min(tp, _MOST_TRIED)) if _problem(facts, size, version, expert_parallel) is None]
     listed = ", ".join(map(str, ways[-8:]))
-    remedy = f"set --{_FLAG} to {ways[-1]} (accepted below {tp}: {listed}); other GPUs can serve pipeline stages or replicas"
+    remedy = f"lower --{_FLAG} to {ways[-1]} (accepted below {tp}: {listed}); other GPUs can serve pipeline stages or replicas"
     return Refusal(kind=kind, field=_FLAG, text=text, remedy=remedy if ways else "use a model whose widths the GPUs divide")
 
 
