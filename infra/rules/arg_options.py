@@ -195,6 +195,8 @@ _ADVICE = (
 def advice(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for name, value, text, remedy in _ADVICE:
         flag = workload.engine.flag(name)
+        if name == "enforce-eager" and workload.vendor.value == "cpu":
+            continue  # a processor has no CUDA graphs to lose
         if flag.known and (value is None or flag.value == value) and flag.value not in ("0", "false"):
             path = where(workload, Place.ARGS, flag)
             fixes = drop(path, flag=name) if remedy == "remove it" else ()

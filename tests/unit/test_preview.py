@@ -1,10 +1,16 @@
 """Findings are told at the field that a person wrote, with its value, and with a fix that names fields."""
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
+from interlock.infra.facts import Pool
+from interlock.infra.manifests.bundles import stack_objects
+from interlock.infra.plan.plan import plan
 from interlock.infra.preview import preview
+from interlock.infra.preview.facts import plan_facts
+from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.findings import Finding, Severity
 from tests.support import TODAY, config
 
@@ -117,3 +123,20 @@ def test_a_mechanical_fix_names_fields_and_making_it_removes_the_finding(name: s
         assert not fix.flag
         changes = {**changes, fix.path: fix.value}
     assert code not in found(changes)
+
+
+def test_what_the_test_only_processor_track_decides_is_not_remarked() -> None:
+    made = preview(config({"servers[0].image": {"track": "cpu"}}), "dev", today=TODAY)
+    assert made.servers[0].args.engine.enforce_eager is True
+    assert [each.code for each in made.findings if each.code == "ARG-017"] == []
+
+
+def test_the_pools_that_objects_carry_are_the_pools_of_the_plan() -> None:
+    given = config({"pools[0].share": {"kind": "time-slicing", "replicas": 2}})
+    made = plan(given, "dev")
+    drafts = stack_objects(given, made).drafts
+    carried = recognise([Document(draft.manifest) for draft in drafts]).pools
+    known = plan_facts(made, drafts).pools
+    for name in (each.name for each in fields(Pool) if each.name not in ("origin", "labels")):
+        ((there,), (here,)) = ([getattr(pool, name) for pool in pools] for pools in (carried, known))
+        assert getattr(there, "value", there) == getattr(here, "value", here), name
