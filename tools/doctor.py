@@ -109,7 +109,7 @@ def clusters() -> list[Line]:
         cluster = load(name)
         dead = lifecycle.what_is_dead(cluster) if cluster else ["everything"]
         rows.append(
-            Line(name, f"dead: {', '.join(dead)}" if dead else "works", "`make up` starts it anew" if dead else f"context interlock-{name}")
+            Line(name, f"dead: {', '.join(dead)}" if dead else "works", "`make up` replaces it" if dead else f"context interlock-{name}")
         )
     return rows
 

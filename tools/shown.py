@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
             text = text.replace(f"$ {each.command}\n{each.output}", f"$ {each.command}\n{printed(each.command)}")
         if text != before:
             page.write_text(text, "utf-8")
-            say(f"{page.relative_to(ROOT)}: the shown output is written anew")
+            say(f"{page.relative_to(ROOT)}: shown output updated")
     return 0
 
 

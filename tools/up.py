@@ -40,7 +40,10 @@ def up(stack: str, name: str, real_node: bool = False) -> None:
         step(started, f"real node {node.name} {'joined' if joined else 'is there already'}: {node.units} nvidia.com/gpu")
     else:
         count, removed = nodes.apply(cluster, wanted)
-        step(started, f"{count} simulated nodes are ready" + (f", removed {', '.join(removed)}" if removed else ""))
+        step(
+            started,
+            f"{count} simulated node{'s are' if count != 1 else ' is'} ready" + (f", removed {', '.join(removed)}" if removed else ""),
+        )
     folder = ROOT
     if rehearsal.target(stack).get("local") != name:
         folder = rehearse(cluster, stack, bin_folder)

@@ -53,7 +53,7 @@ def test_up_deploys_says_so_changes_nothing_the_second_time_and_down_removes_all
     assert first.returncode == 0, first.stdout + first.stderr
     for expected in (
         "control plane dev started",
-        "1 simulated nodes are ready",
+        "1 simulated node is ready",
         "What is deployed",
         "Stack outputs",
         "Three things to try",

@@ -62,7 +62,7 @@ def _nodes(options: argparse.Namespace) -> int:
         raise ToolError(f"{source}: {error.strerror}") from error
     wanted = nodes.parse(text, source)
     count, removed = nodes.apply(lifecycle.running(options.name), wanted)
-    say(f"{count} simulated nodes are ready" + (f"; removed {', '.join(removed)}" if removed else ""))
+    say(f"{count} simulated node{'s are' if count != 1 else ' is'} ready" + (f"; removed {', '.join(removed)}" if removed else ""))
     return 0
 
 

@@ -26,7 +26,7 @@ def up(name: str, bin_folder: Path, *, loopback: bool = False, api_port: int | N
             dead = what_is_dead(known)
             if not dead:
                 return known, False
-            say(f"cluster {name} is dead ({', '.join(dead)}): removing what is left of it and starting it anew")
+            say(f"cluster {name} is dead ({', '.join(dead)}): removing what is left of it and starting a new one")
             _remove(known)
         cluster = Cluster(name)
         isolated = not loopback and network.can_isolate()
@@ -66,7 +66,7 @@ def running(name: str) -> Cluster:
     dead = what_is_dead(cluster)
     if dead:
         raise ToolError(
-            f"the local cluster {name} is dead: {', '.join(dead)} not running (logs: {cluster.folder / 'logs'}); `make up` starts it anew"
+            f"the local cluster {name} is dead: {', '.join(dead)} not running (logs: {cluster.folder / 'logs'}); `make up` replaces it"
         )
     return cluster
 

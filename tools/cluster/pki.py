@@ -45,7 +45,7 @@ IDENTITIES = {
 def create(cluster: Cluster) -> None:
     """Writes ``pki/``: the authorities, every identity's certificate and key, and the key that signs service account tokens."""
     if shutil.which("openssl") is None:
-        raise ToolError("no openssl on PATH: the cluster's certificates are made by it; install the package openssl")
+        raise ToolError("no openssl on PATH, which makes the cluster's certificates: install the package openssl")
     folder = cluster.folder / "pki"
     folder.mkdir(mode=0o700)
     for authority in ("ca", "etcd-ca", "front-proxy-ca"):

@@ -42,7 +42,7 @@ class Cluster:
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
-            raise ToolError(f"--name {self.name}: a cluster's name has 1 to 24 small letters, digits and inner hyphens")
+            raise ToolError(f"--name {self.name}: a cluster's name has 1 to 24 lowercase letters, digits and inner hyphens")
 
     @property
     def folder(self) -> Path:

@@ -39,7 +39,7 @@ def ensure() -> Path:
     Raises ToolError without uv or disk space (code 2), or when the installation fails (code 1).
     """
     if shutil.which("uv") is None:
-        raise ToolError("no uv on PATH: the engine environment is installed by it; see https://docs.astral.sh/uv")
+        raise ToolError("no uv on PATH, which installs the engine environment: see https://docs.astral.sh/uv")
     at = folder()
     if whole(at):
         return at

@@ -56,7 +56,7 @@ def _debian() -> Path:
     if folder.exists():
         return folder
     if shutil.which("debootstrap") is None:
-        raise ToolError("no debootstrap on PATH: the images' root is made by it; install the package debootstrap")
+        raise ToolError("no debootstrap on PATH, which makes the root of the images: install the package debootstrap")
     say(f"image root: debootstrap {TABLE['suite']}; about 2 min")
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)

@@ -87,7 +87,7 @@ def status(cluster: Cluster) -> str:
         return f"cluster {cluster.name} has no real node"
     if not processes.alive(cluster.processes[PROCESS]):
         logs = cluster.folder / "logs"
-        return f"the real node of cluster {cluster.name} is dead (logs: {logs}/node*.log); `python -m tools.node up` starts it anew"
+        return f"the real node of cluster {cluster.name} is dead (logs: {logs}/node*.log); `python -m tools.node up` replaces it"
     node = load(folder_of(cluster) / "node.json")
     return f"the real node {node.name} of cluster {cluster.name} runs with {node.units} nvidia.com/gpu"
 
