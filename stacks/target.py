@@ -1,15 +1,11 @@
 """Which cluster this is: named, there, and the one that the stack was deployed to before."""
 
-from typing import Any
-
 import pulumi
 
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.naming import label
+from interlock.stacks.api import ApiError, NotUsableError, Reader, RefusedError, open_reader
 from interlock.stacks.settings import Settings
-
-TIMEOUT = 10
-"""Seconds that the cluster gets to answer."""
 
 
 def identify(settings: Settings) -> str:
@@ -34,20 +30,12 @@ def identify(settings: Settings) -> str:
     return uid
 
 
-def connect(settings: Settings) -> Any:
-    """A client for the named context. Raises ConfigError."""
-    import yaml  # noqa: PLC0415
-    from kubernetes import client, config  # noqa: PLC0415
-
-    given = settings.kubeconfig
+def connect(settings: Settings) -> Reader:
+    """A reader for the named context. Raises ConfigError."""
     try:
-        if "\n" in given:
-            made = config.new_client_from_config_dict(yaml.safe_load(given), context=settings.context)
-        else:
-            made = config.new_client_from_config(given, context=settings.context)
-    except config.ConfigException as error:
+        return open_reader(settings.kubeconfig, settings.context)
+    except NotUsableError as error:
         raise ConfigError([Problem("target", _missing(settings, str(error)), settings.source)]) from None
-    return client.CoreV1Api(made)
 
 
 def _missing(settings: Settings, reason: str) -> str:
@@ -58,23 +46,19 @@ def _missing(settings: Settings, reason: str) -> str:
     return f"context {settings.context!r} cannot be used from {where}: {reason}"
 
 
-def read_uid(api: Any, settings: Settings) -> str:
+def read_uid(api: Reader, settings: Settings) -> str:
     """UID of the kube-system namespace: what identifies a cluster. Raises ConfigError."""
-    from kubernetes.client import ApiException  # noqa: PLC0415
-    from urllib3.exceptions import HTTPError  # noqa: PLC0415
-
     try:
-        return str(api.read_namespace("kube-system", _request_timeout=TIMEOUT).metadata.uid)
-    except ApiException as error:
-        message = f"the cluster behind {settings.context} answers {error.status} {error.reason}: check the credentials of this context"
-    except HTTPError as error:
-        server = api.api_client.configuration.host
+        return str(api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"])
+    except RefusedError as error:
+        message = f"the cluster behind {settings.context} answers {error}: check the credentials of this context"
+    except (ApiError, KeyError) as error:
         hint = "start it with `make up`" if settings.config.target.local else "check the network, the VPN and the context"
-        message = f"the cluster behind {settings.context} ({server}) does not answer ({type(error).__name__}): {hint}"
+        message = f"the cluster behind {settings.context} ({api.server}) does not answer as an API server ({error}): {hint}"
     raise ConfigError([Problem("target", message, settings.source)])
 
 
-def check_namespace(api: Any, settings: Settings) -> None:
+def check_namespace(api: Reader, settings: Settings) -> None:
     """The namespace is free or this stack's own. Raises ConfigError."""
     name, stack = settings.config.namespace, settings.stack
     labels = read_labels(api, settings)
@@ -93,24 +77,27 @@ def check_namespace(api: Any, settings: Settings) -> None:
     raise ConfigError([Problem("namespace", f"{name!r} {whose}: {way}", settings.source)])
 
 
-def read_labels(api: Any, settings: Settings) -> dict[str, str] | None:
+def read_labels(api: Reader, settings: Settings) -> dict[str, str] | None:
     """Labels of the stack's namespace; None when it does not exist. Raises ConfigError when it cannot be read."""
-    from kubernetes.client import ApiException  # noqa: PLC0415
-
     name = settings.config.namespace
     try:
-        return dict(api.read_namespace(name, _request_timeout=TIMEOUT).metadata.labels or {})
-    except ApiException as error:
-        if error.status == 404:
+        return dict(api.get(f"/api/v1/namespaces/{name}")["metadata"].get("labels") or {})
+    except ApiError as error:
+        if isinstance(error, RefusedError) and error.status == 404:
             return None
-        raise ConfigError([Problem("namespace", f"{name!r} cannot be read: {error.status} {error.reason}", settings.source)]) from None
+        raise ConfigError([Problem("namespace", f"{name!r} cannot be read: {error}", settings.source)]) from None
 
 
-def foreign_stack(api: Any, settings: Settings) -> str | None:
+def foreign_stack(api: Reader, settings: Settings) -> str | None:
     """Another stack that has servers in the namespace: a tenant's namespace is the platform stack's, and serves one serving stack."""
     chosen = f"{label('server')},{label('stack')}!={settings.stack}"
-    found = api.list_namespaced_service(settings.config.namespace, label_selector=chosen, limit=1, _request_timeout=TIMEOUT).items
-    return str(found[0].metadata.labels[label("stack")]) if found else None
+    try:
+        found = api.get(f"/api/v1/namespaces/{settings.config.namespace}/services", labelSelector=chosen, limit="1")["items"]
+    except ApiError as error:
+        raise ConfigError(
+            [Problem("namespace", f"Services in {settings.config.namespace!r} cannot be listed: {error}", settings.source)]
+        ) from None
+    return str(found[0]["metadata"]["labels"][label("stack")]) if found else None
 
 
 def remembered_uid(settings: Settings) -> str | None:

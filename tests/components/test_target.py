@@ -1,16 +1,15 @@
 """Whose namespace it is, and whether the state of a production stack is really encrypted: asked before the first resource."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pulumi
 import pytest
-from kubernetes.client import ApiException
 
 from interlock.infra.config import ClusterConfig, load
 from interlock.infra.errors import ConfigError
 from interlock.infra.naming import label
+from interlock.stacks.api import RefusedError
 from interlock.stacks.settings import Settings, check_passphrase
 from interlock.stacks.target import check_namespace
 
@@ -26,16 +25,16 @@ class Api:
     def __init__(self, labels: dict[str, str] | None, servers_of: str = "", status: int = 404) -> None:
         self.labels, self.servers_of, self.status = labels, servers_of, status
 
-    def read_namespace(self, name: str, **_: Any) -> Any:
-        if self.labels is None:
-            raise ApiException(status=self.status, reason="Forbidden" if self.status == 403 else "Not Found")
-        return SimpleNamespace(metadata=SimpleNamespace(labels=self.labels))
+    server = "https://cluster"
 
-    def list_namespaced_service(self, name: str, label_selector: str, **_: Any) -> Any:
-        own = label_selector.rpartition("!=")[2]
-        other = self.servers_of and self.servers_of != own
-        labels = {label("stack"): self.servers_of}
-        return SimpleNamespace(items=[SimpleNamespace(metadata=SimpleNamespace(labels=labels))] if other else [])
+    def get(self, path: str, **query: str) -> dict[str, Any]:
+        if path.endswith("/services"):
+            own = query["labelSelector"].rpartition("!=")[2]
+            other = self.servers_of and self.servers_of != own
+            return {"items": [{"metadata": {"labels": {label("stack"): self.servers_of}}}] if other else []}
+        if self.labels is None:
+            raise RefusedError(self.status, "Forbidden" if self.status == 403 else "Not Found")
+        return {"metadata": {"labels": self.labels}}
 
 
 def checked(api: Api, **changes: Any) -> None:
