@@ -5,7 +5,7 @@ decides nothing, so that a row never fires on what was not read.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal, Protocol
@@ -139,6 +139,19 @@ class Relation(Row):
         """Every name that the row asks for."""
         return names_of(self.when, self.message, self.fix)
 
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """Names that must have a value for the row to fire: those that it tests outside of alternatives."""
+        tested = [each for each in self.when if isinstance(each, Condition) and (each.test != "stated" or each.operand)]
+        asked = [
+            name
+            for each in tested
+            for text in (each.of, *_texts(each.operand))
+            if text == each.of or text.startswith("=")
+            for name in names_in(text)
+        ]
+        return frozenset(asked)
+
 
 def _texts(operand: Any) -> list[str]:
     items = operand if isinstance(operand, tuple) else (operand,)
@@ -154,6 +167,29 @@ class Relations(Row):
     """What the engine takes for a name that is not stated; the same in all versions read."""
     rows: tuple[Relation, ...]
     """Rows in the order of the engine's configuration."""
+
+    @cached_property
+    def _spans(self) -> tuple[tuple[Version, Version, Relation, frozenset[str], frozenset[str]], ...]:
+        read = [(Version.parse(row.since), Version.parse(row.until), row) for row in self.rows]
+        return tuple(
+            (since, until, row, _written(row.needs - self.defaults.keys()), _written(row.names))
+            for since, until, row in read
+            if since is not None and until is not None
+        )
+
+    def standing(self, version: Version, written: Set[str] | None = None) -> Iterator[Relation]:
+        """Rows that hold in a version; with the names that are ``written``, only those that can fire on them: defaults agree."""
+        for since, until, row, needed, asked in self._spans:
+            if since <= version <= until and (written is None or (needed <= written and not asked.isdisjoint(written))):
+                yield row
+
+
+def _written(names: Iterable[str]) -> frozenset[str]:
+    """Flags and variables that names stand for."""
+    return frozenset(name if name.startswith("env:") else name.split(".")[0] for name in names if not name.startswith(_BESIDE))
+
+
+_BESIDE = ("model", "gpus", "vendor", "capability")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +208,19 @@ def relations() -> Relations:
     return Relations.model_validate(data)
 
 
-def refused(facts: Mapping[str, Stated], version: str | None, rows: Relations | None = None) -> Iterator[Refused]:
-    """The rows that fire on ``facts`` in ``version``. A name that is not in ``facts`` is unknown; so is any row of an unread version."""
+def refused(
+    facts: Mapping[str, Stated], version: str | None, rows: Relations | None = None, written: Set[str] | None = None
+) -> Iterator[Refused]:
+    """The rows that fire on ``facts`` in ``version``. A name that is not in ``facts`` is unknown; so is any row of an unread version.
+
+    ``written``: every flag (and ``env:NAME``) that may be stated, so that rows about others are passed over.
+    """
     found = rows or relations()
     key = Version.parse(version or "")
+    if key is None:
+        return
     known = Known(facts, found.defaults)
-    for row in found.rows if key is not None else ():
-        since, until = Version.parse(row.since), Version.parse(row.until)
-        if since is None or until is None or key is None or not since <= key <= until:
-            continue
+    for row in found.standing(key, written):
         if holds(row.when, known):
             yield Refused(row, told(row.message, known), told(row.fix, known))
 

@@ -142,10 +142,12 @@ def _paths(root: Node, pods: tuple[Pod, ...], name: str) -> dict[Place, str]:
     base = container.path if container else (pods[0].path if pods else root.path)
     pod = pods[0].path if pods else root.path
     strategy = "updateStrategy" if root["kind"].string() in ("StatefulSet", "DaemonSet") else "strategy"
+    # A shell's script reads no args: the engine's own stand in it.
+    line = ".command" if container and container.args.absent and len(container.command.value or ()) > 2 else ".args"
     inside = {
-        Place.ARGS: ".args",
-        Place.MODEL: ".args",
-        Place.TENSOR_PARALLEL: ".args",
+        Place.ARGS: line,
+        Place.MODEL: line,
+        Place.TENSOR_PARALLEL: line,
         Place.CONTAINER: "",
         Place.PROBES: "",
         Place.ENV: ".env",

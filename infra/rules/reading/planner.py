@@ -178,6 +178,10 @@ def sized(workload: Workload, bundle: Bundle) -> SizingResult | None:
     return answer(request) if request else None
 
 
+_ASKED: dict[tuple[int, int], "tuple[Workload, Bundle, tuple[Told, ...]]"] = {}
+_MOST_ASKED = 1024
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """A refusal with how sure it is."""
@@ -188,8 +192,18 @@ class Told:
     note: str = ""
 
 
-def refusals(workload: Workload, bundle: Bundle) -> Iterator[Told]:
+def refusals(workload: Workload, bundle: Bundle) -> tuple[Told, ...]:
     """Every refusal of the planner that does not depend on something that cannot be read."""
+    # Several rules ask for the same workload, one after the other; the facts are kept so that their identities stay their own.
+    key = (id(workload), id(bundle))
+    if key not in _ASKED:
+        if len(_ASKED) >= _MOST_ASKED:
+            _ASKED.clear()
+        _ASKED[key] = (workload, bundle, tuple(_refusals(workload, bundle)))
+    return _ASKED[key][2]
+
+
+def _refusals(workload: Workload, bundle: Bundle) -> Iterator[Told]:
     asked = question_of(workload, bundle)
     told = [each for each in answer(asked.request).refusals if _readable(each.kind, asked)]
     if asked.request.vllm_version:
