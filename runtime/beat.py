@@ -7,14 +7,14 @@ from typing import Any
 
 from vllm.v1.metrics.loggers import AggregateStatLoggerBase
 
-from interlock.runtime import board
+from interlock.runtime import board, page
 
 
 class Beat(AggregateStatLoggerBase):  # type: ignore[misc]
     """Writes when each engine core last reported a step, and how many requests it then held."""
 
     def __init__(self, vllm_config: Any, engine_indexes: list[int]) -> None:
-        self.page = board.mine()
+        self.page = page.mine()
         self.rows = {engine: at for engine in engine_indexes if (at := self.page.row(engine)) >= 0}
 
     def record(self, scheduler_stats: Any, iteration_stats: Any, mm_cache_stats: Any = None, engine_idx: int = 0) -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from interlock.runtime import board
+from interlock.runtime import board, page
 from interlock.runtime.spec import load
 
 Message = MutableMapping[str, Any]
@@ -41,8 +41,8 @@ class Front:
     def __init__(self, app: App) -> None:
         self.app = app
         self.adapters = load(os.environ).adapters
-        self.page = board.mine()
-        self.control = board.control(board.folder())
+        self.page = page.mine()
+        self.control = page.control(board.folder())
         self.asked: dict[int, int] = {}  # requests without a byte of answer: when each was heard to its end
         if not self.page.words[board.WORDS["rows"]]:
             raise RuntimeError("interlock: the heartbeat did not load; VLLM_PLUGINS, where it is set, must name interlock")

@@ -4,6 +4,7 @@ import os
 import sys
 
 from interlock.runtime import board
+from interlock.runtime.silence import silence
 
 USAGE = "live LIMIT: seconds without a step after which an engine that has work counts as hung, a number above 0"
 
@@ -22,7 +23,7 @@ def main(arguments: list[str]) -> int:
     except OSError as error:  # never a reason to kill: the supervisor is not that far yet, or this is another user
         sys.stderr.write(f"interlock: not looked at: {board.folder()}: {os.strerror(error.errno or 0)}\n")
         return 0
-    late = board.silence(found, board.now())
+    late = silence(found, board.now())
     if late <= limit:
         return 0
     work = f"{board.total(found, 'heard')} requests in work, {board.total(found, 'pending')} without a first byte"

@@ -5,7 +5,6 @@ Whole numbers and names only: nothing in it may change while the deployment mean
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
 
 from interlock.runtime.words import TERMINATION_LOG, RefusedError
 
@@ -14,8 +13,8 @@ MARGIN_SECONDS = 10
 """Seconds between the last thing that the supervisor may do and the kubelet's SIGKILL."""
 
 
-class Spec(NamedTuple):
-    """The values of the variable, with their defaults. Times in seconds."""
+class Spec:
+    """The values of the variable, with their defaults. Times in seconds. Frozen."""
 
     vllm: str = ""
     """The vLLM version that the plan was made for; empty: any."""
@@ -47,20 +46,30 @@ class Spec(NamedTuple):
     """Where the engine leaves shared memory."""
     termination_log: str = TERMINATION_LOG
     """Where the last words go."""
-    preflight: Mapping[str, Any] = {}
+    preflight: Mapping[str, object] = {}
     """What preflight holds against the machine (see preflight/plan.py)."""
 
+    def __init__(self, **given: object) -> None:
+        self.__dict__.update(given)
 
-def _number(value: Any) -> bool:
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{name} of a spec cannot be set")
+
+
+#: The fields and their defaults.
+DEFAULTS = {name: getattr(Spec, name) for name in Spec.__annotations__}
+
+
+def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 7 * 86400
 
 
-def _names(value: Any) -> bool:
+def _names(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) and each for each in value)
 
 
 #: By the type of the default: (whether a value is good, what it must be).
-KINDS: dict[type, tuple[Callable[[Any], bool], str]] = {
+KINDS: dict[type, tuple[Callable[[object], bool], str]] = {
     int: (_number, "a number of seconds from 0 to 604800"),
     str: (lambda value: isinstance(value, str), "a string"),
     bool: (lambda value: isinstance(value, bool), "true or false"),
@@ -80,15 +89,15 @@ def load(environment: Mapping[str, str]) -> Spec:
         raise RefusedError(f"{VARIABLE} is not valid JSON ({error}); it holds {len(text)} characters, ending in {text[-20:]!r}") from None
     if not isinstance(given, dict):
         raise RefusedError(f"{VARIABLE} must be a JSON object, not {type(given).__name__}")
-    defaults = Spec()._asdict()
+    values = {}
     for name, value in given.items():
-        if name not in defaults:
-            raise RefusedError(f"{VARIABLE}.{name} is not known; the fields are {', '.join(sorted(defaults))}")
-        good, wanted = KINDS[type(defaults[name])]
+        if name not in DEFAULTS:
+            raise RefusedError(f"{VARIABLE}.{name} is not known; the fields are {', '.join(sorted(DEFAULTS))}")
+        good, wanted = KINDS[type(DEFAULTS[name])]
         if not good(value):
             raise RefusedError(f"{VARIABLE}.{name} is {value!r} and must be {wanted}")
-        defaults[name] = tuple(value) if isinstance(value, list) else value
-    spec = Spec(**defaults)
+        values[name] = tuple(value) if isinstance(value, list) else value
+    spec = Spec(**values)
     _together(spec)
     return spec
 

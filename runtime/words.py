@@ -1,6 +1,5 @@
 """How the runtime speaks: lines on stderr, as text or JSON, and the one line that `kubectl describe pod` shows."""
 
-import contextlib
 import os
 import time
 
@@ -32,8 +31,10 @@ def say(text: str, as_json: bool = False) -> None:
         said = json.dumps({"time": stamp(), "source": "interlock", "message": line_of(text)})
     else:
         said = f"interlock: {line_of(text)}"
-    with contextlib.suppress(OSError):
+    try:
         os.write(2, said.encode("utf-8", "backslashreplace") + b"\n")
+    except OSError:
+        return
 
 
 def leave(text: str, path: str = TERMINATION_LOG) -> str:

@@ -3,14 +3,14 @@
 import os
 import sys
 
-from interlock.runtime import board
+from interlock.runtime import board, page
+from interlock.runtime.supervise.begin import DRAIN
 from interlock.runtime.supervise.processes import send
-from interlock.runtime.supervise.run import DRAIN
 
 
 def main(_: list[str]) -> int:
     """0 when the supervisor was told; 1 when none runs here."""
-    control = board.control(board.folder())
+    control = page.control(board.folder())
     pid = control[board.SUPERVISOR] if control is not None else 0
     if pid and board.alive(pid) and send(pid, DRAIN):
         return 0

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from interlock.runtime.spec import Spec
-from interlock.runtime.supervise.processes import MARK
+from interlock.runtime.supervise.start import MARK
 from interlock.runtime.words import RefusedError
 
 MIDDLEWARE = "interlock.runtime.front.Front"

@@ -147,7 +147,7 @@ class Verdict(NamedTuple):
     text: str
 
 
-DRAINED, CUT, CONFIGURATION, START_FAILED, ENGINE_DIED, HUNG = 0, 1, 2, 3, 4, 5
+DRAINED, CUT, START_FAILED, ENGINE_DIED, HUNG = 0, 1, 3, 4, 5
 
 
 def verdict(state: State, status: int, view: View) -> Verdict:

@@ -1,22 +1,11 @@
-"""Starting the engine as a process group of its own, and ending all of it."""
+"""Signals to the engine, and the end of all that it started."""
 
 import os
 import signal
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-MARK = "INTERLOCK_RUN"
-"""Environment variable that every process of one run carries, also one that left the group."""
-IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Python ignores these; the engine starts with the kernel's defaults, as without a supervisor."""
-
-
-def start(command: list[str], environment: Mapping[str, str], outputs: tuple[int, int], inputs: int | None = None) -> int:
-    """The pid of a new process, which leads a group of its own. Raises OSError when it cannot be started."""
-    files: list[tuple[int, int, int]] = [(os.POSIX_SPAWN_DUP2, given, wanted) for given, wanted in zip(outputs, (1, 2), strict=True)]
-    if inputs is not None:
-        files.append((os.POSIX_SPAWN_DUP2, inputs, 0))
-    return os.posix_spawnp(command[0], command, environment, file_actions=files, setpgroup=0, setsigmask=(), setsigdef=IGNORED)
+from interlock.runtime.supervise.start import MARK
 
 
 def reap() -> dict[int, int]:

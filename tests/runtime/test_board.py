@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from interlock.runtime import board, probe
+from interlock.runtime import board, page, probe
+from interlock.runtime.silence import silence
 
 SECOND = 10**9
 
 
-def page(**fields: int) -> memoryview:
+def one(**fields: int) -> memoryview:
     """A page with one engine core for every ``beatN``; times in seconds."""
     words = memoryview(bytearray(board.SIZE)).cast("q")
     rows = sorted(int(name[4:]) for name in fields if name.startswith("beat"))
@@ -33,35 +34,35 @@ def page(**fields: int) -> memoryview:
     ("pages", "late"),
     [
         pytest.param([], 0, id="nothing serves yet"),
-        pytest.param([page(beat0=10)], 0, id="idle for long"),
-        pytest.param([page(beat0=100, held0=3, heard=3)], 0, id="it stepped just now"),
-        pytest.param([page(beat0=70, held0=3, heard=3)], 30, id="stopped in the middle of answers"),
-        pytest.param([page(beat0=10, heard=1, pending=1, oldest=95)], 5, id="stopped while idle, then a request"),
-        pytest.param([page(beat0=99, held0=9, heard=9, pending=9, oldest=10)], 1, id="a long queue before an engine that steps"),
-        pytest.param([page(beat0=10, inflight=1)], 0, id="an upload that never ends"),
-        pytest.param([page(beat0=10, inflight=1, heard=1)], 0, id="a client that does not read its answer"),
-        pytest.param([page(beat0=10, held0=1, inflight=1)], 0, id="the last count is of a request that its client left"),
-        pytest.param([page(beat0=10, asleep0=1, heard=1, pending=1, oldest=20)], 0, id="asleep"),
-        pytest.param([page(heard=1, pending=1, oldest=20)], 0, id="no heartbeat at all cannot be judged"),
+        pytest.param([one(beat0=10)], 0, id="idle for long"),
+        pytest.param([one(beat0=100, held0=3, heard=3)], 0, id="it stepped just now"),
+        pytest.param([one(beat0=70, held0=3, heard=3)], 30, id="stopped in the middle of answers"),
+        pytest.param([one(beat0=10, heard=1, pending=1, oldest=95)], 5, id="stopped while idle, then a request"),
+        pytest.param([one(beat0=99, held0=9, heard=9, pending=9, oldest=10)], 1, id="a long queue before an engine that steps"),
+        pytest.param([one(beat0=10, inflight=1)], 0, id="an upload that never ends"),
+        pytest.param([one(beat0=10, inflight=1, heard=1)], 0, id="a client that does not read its answer"),
+        pytest.param([one(beat0=10, held0=1, inflight=1)], 0, id="the last count is of a request that its client left"),
+        pytest.param([one(beat0=10, asleep0=1, heard=1, pending=1, oldest=20)], 0, id="asleep"),
+        pytest.param([one(heard=1, pending=1, oldest=20)], 0, id="no heartbeat at all cannot be judged"),
         pytest.param(
-            [page(beat0=99, held0=2, heard=1, beat1=40, held1=2), page(beat0=98, beat1=99, held1=0, at1=30)],
+            [one(beat0=99, held0=2, heard=1, beat1=40, held1=2), one(beat0=98, beat1=99, held1=0, at1=30)],
             1,
             id="two servers, one core each",
         ),
-        pytest.param([page(beat0=99, held0=2, heard=4, beat1=40, held1=2)], 60, id="one of two cores stopped in the middle of answers"),
-        pytest.param([page(beat0=99, held0=1, heard=2, pending=2, oldest=50, beat1=10)], 50, id="one of two cores stopped while idle"),
+        pytest.param([one(beat0=99, held0=2, heard=4, beat1=40, held1=2)], 60, id="one of two cores stopped in the middle of answers"),
+        pytest.param([one(beat0=99, held0=1, heard=2, pending=2, oldest=50, beat1=10)], 50, id="one of two cores stopped while idle"),
         pytest.param(
-            [page(beat0=99, held0=5, heard=3, pending=3, oldest=50, beat1=10)], 1, id="one of two cores idles, the other has a queue"
+            [one(beat0=99, held0=5, heard=3, pending=3, oldest=50, beat1=10)], 1, id="one of two cores idles, the other has a queue"
         ),
     ],
 )
 def test_silence(pages: list[memoryview], late: float) -> None:
-    assert board.silence(pages, 100 * SECOND) == pytest.approx(late)
+    assert silence(pages, 100 * SECOND) == pytest.approx(late)
 
 
 def test_pages_of_dead_processes_do_not_count_and_can_still_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INTERLOCK_BOARD", str(tmp_path))
-    program = "from interlock.runtime import board; board.mine().words[board.WORDS['inflight']] = 7"
+    program = "from interlock.runtime import board, page; page.mine().words[board.WORDS['inflight']] = 7"
     subprocess.run([sys.executable, "-c", program], check=True, env=os.environ)
     assert board.pages(str(tmp_path)) == []
     assert board.total(board.pages(str(tmp_path), dead=True), "inflight") == 7
@@ -75,7 +76,7 @@ def test_a_truncated_page_is_passed_over(tmp_path: Path) -> None:
 
 def test_more_engine_cores_than_a_page_has_rows_are_not_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INTERLOCK_BOARD", str(tmp_path))
-    made = board.Page()
+    made = page.Page()
     assert [made.row(engine) for engine in range(board.MOST_ROWS + 1)][-1] == -1
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from interlock.runtime import board, front
+from interlock.runtime import board, front, page
 
 Words = Callable[[str], int]
 
@@ -19,13 +19,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A board, a supervisor's word, and one engine core."""
     monkeypatch.setenv("INTERLOCK_BOARD", str(tmp_path))
     monkeypatch.setenv("INTERLOCK_RUNTIME", '{"adapters": ["sql"]}')
-    board.mapped(str(tmp_path / board.CONTROL), 16)
-    board._mine.clear()
-    board.mine().row(0)
+    page.mapped(str(tmp_path / board.CONTROL), 16)
+    page._mine.clear()
+    page.mine().row(0)
 
 
 def word(name: str) -> int:
-    return int(board.mine().words[board.WORDS[name]])
+    return int(page.mine().words[board.WORDS[name]])
 
 
 def drain() -> None:
@@ -177,7 +177,7 @@ def test_lifespan_messages_pass() -> None:
 
 
 def test_without_a_heartbeat_the_server_does_not_start() -> None:
-    board._mine.clear()
+    page._mine.clear()
     with pytest.raises(RuntimeError, match="VLLM_PLUGINS"):
         front.Front(answers)
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from interlock.runtime import board
+from interlock.runtime.silence import silence
 from tools.bench.projects import table
 from tools.common import ToolError, run_main, say
 from tools.engine_env import env
@@ -180,7 +181,7 @@ def soak(archive: Path, folder: Path, seconds: float = 180) -> None:
         nonlocal worst
         clients = asyncio.create_task(drive(Load(made.port, 24, TOKENS, seconds, patience=120), tally))
         while not clients.done():
-            worst = max(worst, board.silence(made.pages(), board.now()))
+            worst = max(worst, silence(made.pages(), board.now()))
             await asyncio.sleep(0.05)
 
     try:
