@@ -8,7 +8,7 @@ def silence(found: list[memoryview], at: int) -> float:
 
     Two signs of work count, and nothing else. The core's own count of what it holds, while a request that was heard to its end
     is unanswered. And a request without a first byte of answer that no other core can account for. A client that does not read
-    its answer, or that never ends its upload, is no sign: the core has nothing to do for either.
+    its answer, or that never ends its upload, shows nothing: the core has nothing to do for either.
     """
     cores: dict[int, list[int]] = {}  # engine: [latest beat, count held, when that count was taken]
     for words in found:

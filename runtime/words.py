@@ -24,7 +24,7 @@ def stamp() -> str:
 
 
 def say(text: str, as_json: bool = False) -> None:
-    """Writes one line on stderr; a closed or full stderr is no reason to end."""
+    """Writes one line on stderr; a closed or full stderr changes nothing."""
     if as_json:
         import json  # noqa: PLC0415 - text is the default
 

@@ -14,7 +14,7 @@ LOADING_SECONDS = 3
 
 
 class Phase(Enum):
-    """Where the engine is on its way out."""
+    """How far the end of the engine has come."""
 
     RUNNING = "running"
     DRAINING = "draining"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.architecture.test_structure import ROOT
 
-ROOMS = ("infra", "cli", "components", "stacks", "policies")
+ROOMS = ("infra", "cli", "components", "stacks", "policies", "runtime")
 TEXTS = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 UNWANTED = (
     (r"(?<!there )\b(?:is|are) no (?!longer\b|more than\b|less than\b|fewer than\b)", "say: is not a ..."),
