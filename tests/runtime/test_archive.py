@@ -92,3 +92,9 @@ def test_preflight_runs_from_it_and_reads_its_table(archive: Path, tmp_path: Pat
     done = call(archive, "preflight", "--json", INTERLOCK_RUNTIME=json.dumps(plan))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["problems"] == 0
+
+
+def test_no_wall_clock_decides_anything() -> None:
+    """A clock that jumps changes the time stamps of log lines, and nothing else."""
+    users = [name for name, data in packer.content().items() if name.endswith(".py") and b"time.time(" in data]
+    assert users == ["interlock/runtime/words.py"]

@@ -27,7 +27,7 @@ from tools.runtime.real import SMALL_STEPS, RealContainer, container
 from tools.runtime.testing import free_port, until
 
 TIMES = 40
-STREAMS, TOKENS = 32, 300
+STREAMS, TOKENS = 32, 900
 LARGE_STEPS = ("--max-num-seqs", "32")
 LIMIT = 5.0
 
@@ -106,9 +106,12 @@ def ended(made: RealContainer, end: Callable[[], None]) -> Tally:
     tally = Tally()
 
     async def both() -> None:
-        load = Load(made.port, STREAMS, TOKENS, 40, stagger=0.03, patience=30, leaves=True)
+        load = Load(made.port, STREAMS, TOKENS, 60, stagger=0.03, patience=40, leaves=True)
         clients = asyncio.create_task(drive(load, tally, lambda: made.process.poll() is not None))
-        await asyncio.sleep(4)
+        while len(tally.firsts) < STREAMS:
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.5)
+        say(f"{tally.working} streams in flight")
         end()
         await clients
 
@@ -128,7 +131,11 @@ def drain(archive: Path, folder: Path) -> None:
     tally = ended(made, lambda: made.process.send_signal(signal.SIGTERM))
     code = made.wait(120)
     rows.append([f"supervised (exit code {code})", *told(tally)])
-    say(table("An end in the middle of streams", ("way", "answered", "cut", "no answer", "HTTP 500", "HTTP 503 (come back)"), rows))
+    say(
+        table(
+            "An end in the middle of streams", ("way", "answered", "cut", "no answer", "no end", "HTTP 500", "HTTP 503 (come back)"), rows
+        )
+    )
 
 
 def fresh(folder: Path, name: str) -> Path:
@@ -140,7 +147,7 @@ def fresh(folder: Path, name: str) -> Path:
 
 def told(tally: Tally) -> list[object]:
     """Counts in the order of the table."""
-    return [tally.counts[name] for name in ("ok", "cut", "lost", "http 500", "http 503")]
+    return [tally.counts[name] for name in ("ok", "cut", "lost", "silent", "http 500", "http 503")]
 
 
 def hang(archive: Path, folder: Path) -> None:
@@ -187,7 +194,9 @@ def soak(archive: Path, folder: Path, seconds: float = 180) -> None:
     try:
         asyncio.run(both())
         until(lambda: board.total(made.pages(), "inflight") == 0, 30, "the end of the load")
-        say(f"{seconds:g} s at full load: {dict(tally.counts)}, longest silence with work {worst:.2f} s; exit code {made.end()}")
+        say(
+            f"{seconds:g} s at full load: {dict(tally.counts)} {dict(tally.notes) or ''}, longest silence with work {worst:.2f} s; exit code {made.end()}"
+        )
     finally:
         made.remove()
 

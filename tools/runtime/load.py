@@ -31,13 +31,15 @@ class Load:
 class Tally:
     """What became of the requests.
 
-    ``ok``: answered whole. ``cut``: broken after the first byte. ``lost``: sent, and never answered. ``refused``: nobody listened.
-    ``http NNN``: a status. The first four are exclusive.
+    ``ok``: answered whole. ``cut``: broken after the first byte. ``lost``: sent, and the connection ended without an answer.
+    ``silent``: no end until the client gave up. ``refused``: nobody listened. ``http NNN``: a status.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
     working: int = 0
     firsts: list[float] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
+    """What a client saw of a lost one."""
 
     @property
     def lost(self) -> int:
@@ -76,7 +78,11 @@ class Client:
         try:
             self.writer.write(head.encode() + body)
             return await asyncio.wait_for(self.answer(started), self.load.patience)
-        except (*GONE, TimeoutError):
+        except TimeoutError:  # first: it is an OSError too
+            await self.close()
+            return "silent"
+        except GONE as error:
+            self.tally.notes[repr(error)] += 1
             await self.close()
             return "lost"
         finally:
