@@ -194,9 +194,8 @@ def soak(archive: Path, folder: Path, seconds: float = 180) -> None:
     try:
         asyncio.run(both())
         until(lambda: board.total(made.pages(), "inflight") == 0, 30, "the end of the load")
-        say(
-            f"{seconds:g} s at full load: {dict(tally.counts)} {dict(tally.notes) or ''}, longest silence with work {worst:.2f} s; exit code {made.end()}"
-        )
+        fates = f"{dict(tally.counts)} {dict(tally.notes) or ''}".strip()
+        say(f"{seconds:g} s at full load: {fates}; longest silence with work {worst:.2f} s; exit code {made.end()}")
     finally:
         made.remove()
 
