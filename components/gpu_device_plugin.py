@@ -1,38 +1,72 @@
 """The GPU layer: NVIDIA's device plugin with a config for each class of nodes."""
 
-from typing import Any, TypedDict
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
-from interlock.components._k8s import apply
-from interlock.infra.manifests.bundles import GpuLayerObjects
+from interlock.components._given import Given
+from interlock.components._made import Recipe, make, register
+from interlock.components.arguments.cluster import GpuLayerSettings, WaiverSettings
+from interlock.components.arguments.pools import PoolSettings
+from interlock.infra.config import ClusterConfig
+from interlock.infra.manifests.bundles import gpu_layer
+from interlock.infra.manifests.placed import Manifest
+from interlock.infra.manifests.sets import GpuLayerObjects
+from interlock.infra.plan.types import ClusterPlan
 
 
 class GpuDevicePluginArgs(TypedDict):
     """What a GpuDevicePlugin is made of."""
 
-    spec: GpuLayerObjects
-    """The planned objects."""
+    pools: list[PoolSettings]
+    """Pools whose nodes get the plugin; how a pool shares its cards is in its own ``share``."""
+    layer: NotRequired[GpuLayerSettings]
+    """Namespace, image and driver of the plugin; its kind is device-plugin."""
+    stack: NotRequired[str]
+    """Name that labels and cluster-wide names carry; omit for the Pulumi stack's."""
+    waivers: NotRequired[list[WaiverSettings]]
+    """Findings accepted with a reason."""
+    rules: NotRequired[dict[str, Any]]
+    """Rule settings by ``CODE.name``."""
 
 
 class GpuDevicePlugin(pulumi.ComponentResource):
-    """Namespace, RuntimeClass, configs by class of nodes and DaemonSets; for an installed layer only its MIG layouts."""
+    """Namespace, RuntimeClass, configs by class of nodes, DaemonSets, and MIG layouts: what makes GPUs visible to Kubernetes."""
 
+    namespace: pulumi.Output[str]
+    """Namespace of the plugin."""
+    runtime_class: pulumi.Output[str]
+    """RuntimeClass by which pods get the driver's libraries."""
     classes: pulumi.Output[dict[str, str]]
     """Plugin config by pool, for pools that share their cards."""
 
     def __init__(self, name: str, args: GpuDevicePluginArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        made = make(RECIPE, name, args)
         super().__init__("interlock:index:GpuDevicePlugin", name, {}, opts)
-        spec = args["spec"]
         before: list[pulumi.Resource] = []
-        for manifest in spec.manifests:
+        for manifest in made.objects.manifests:
             options = pulumi.ResourceOptions(parent=self, depends_on=list(before))
-            before.append(apply(_logical(name, manifest), manifest, options))
-        self.classes = pulumi.Output.from_input(spec.classes)
-        self.register_outputs({"classes": self.classes})
+            before.append(made.apply(_logical(name, manifest), manifest, options))
+        self.namespace = made.output(made.objects.namespace)
+        self.runtime_class = made.output(made.objects.runtime_class)
+        self.classes = made.output(made.objects.classes)
+        register(self)
 
 
-def _logical(name: str, manifest: dict[str, Any]) -> str:
+def _logical(name: str, manifest: Manifest) -> str:
     """Stable when a content hash in the object's name changes; two DaemonSets differ by their component."""
     part = manifest["metadata"]["labels"].get("app.kubernetes.io/component", "mig")
     return f"{name}-{manifest['kind'].lower()}-{part}"
+
+
+def _config(name: str, read: Given) -> dict[str, Any]:
+    layer = {"kind": "device-plugin", **read.values.get("layer", {})}
+    return {"scope": "platform", "namespace": "default", "pools": read.values["pools"], "platform": {"gpu_layer": layer}}
+
+
+def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> GpuLayerObjects:
+    return gpu_layer(config, plan.stack)
+
+
+RECIPE = Recipe("GpuDevicePlugin", GpuDevicePluginArgs, _config, _build, words={"platform.gpu_layer": "layer"})

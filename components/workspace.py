@@ -1,36 +1,69 @@
-"""The stack's namespace."""
+"""A namespace for servers."""
 
-from typing import TypedDict
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
-from interlock.components._k8s import apply, kept, protected
-from interlock.infra.manifests.bundles import WorkspaceObjects
+from interlock.components._given import Given
+from interlock.components._k8s import kept, protected
+from interlock.components._made import ANY_POOL, Recipe, make, register
+from interlock.components.arguments.cluster import WaiverSettings
+from interlock.components.arguments.stores import StoreSettings
+from interlock.infra.config import ClusterConfig
+from interlock.infra.manifests.bundles import workspace
+from interlock.infra.manifests.sets import WorkspaceObjects
+from interlock.infra.plan.types import ClusterPlan
 
 
 class WorkspaceArgs(TypedDict):
     """What a Workspace is made of."""
 
-    spec: WorkspaceObjects
-    """The namespace and what must exist in it before any store."""
+    namespace: str
+    """Name of the namespace, which is made here."""
+    stores: NotRequired[list[StoreSettings]]
+    """Stores that will be in it: their kinds decide about Pod Security (folders of nodes need the level privileged), and their ``keep``
+    about what a destroy does with the namespace, whose claims would go with it."""
+    production: NotRequired[bool]
+    """Protect a namespace that holds claims; false by default."""
+    stack: NotRequired[str]
+    """Name that labels and cluster-wide names carry; omit for the Pulumi stack's."""
+    waivers: NotRequired[list[WaiverSettings]]
+    """Findings accepted with a reason."""
+    rules: NotRequired[dict[str, Any]]
+    """Rule settings by ``CODE.name``."""
 
 
 class Workspace(pulumi.ComponentResource):
-    """Namespace, and what all stores share."""
+    """A namespace under Pod Security ``restricted``, and what all stores in it share."""
 
     namespace: pulumi.Output[str]
     """Name of the namespace."""
 
     def __init__(self, name: str, args: WorkspaceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        made = make(RECIPE, name, args)
         super().__init__("interlock:index:Workspace", name, {}, opts)
-        spec = args["spec"]
+        spec = made.objects
         before: list[pulumi.Resource] = []
         if spec.namespace is not None:
             options = pulumi.ResourceOptions(parent=self, protect=protected(spec.keep), retain_on_delete=kept(spec.keep))
-            before.append(apply(f"{name}-namespace", spec.namespace, options))
+            before.append(made.apply(f"{name}-namespace", spec.namespace, options))
         for manifest in spec.manifests:
             if manifest is spec.namespace:
                 continue
-            apply(f"{name}-{manifest['kind'].lower()}", manifest, pulumi.ResourceOptions(parent=self, depends_on=before))
-        self.namespace = pulumi.Output.from_input(spec.name)
-        self.register_outputs({"namespace": self.namespace})
+            made.apply(f"{name}-{manifest['kind'].lower()}", manifest, pulumi.ResourceOptions(parent=self, depends_on=before))
+        # Whoever builds on the name waits for the namespace.
+        self.namespace = pulumi.Output.all(made.output(spec.name), *(each.urn for each in before)).apply(lambda known: str(known[0]))
+        register(self)
+
+
+def _config(name: str, read: Given) -> dict[str, Any]:
+    given = read.values
+    return {"scope": "serving", "namespace": given["namespace"], "pools": [ANY_POOL], "stores": given.get("stores", [])}
+
+
+def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> WorkspaceObjects:
+    return workspace(config, plan.stack)
+
+
+RECIPE = Recipe("Workspace", WorkspaceArgs, _config, _build)

@@ -5,8 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from interlock.infra.config.cluster import ClusterConfig
-from interlock.infra.config.exposure import RouteConfig
-from interlock.infra.manifests.bundles import internal_url
+from interlock.infra.manifests.bundles import external_url, internal_url, secrets_of
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
 
 
@@ -100,9 +99,6 @@ def stack_outputs(config: ClusterConfig, plan: ClusterPlan, uid: str) -> StackOu
 
 def _server(config: ClusterConfig, server: PlannedServer) -> ServerOutput:
     written = config.servers[server.index]
-    secrets = {"hub_token": written.hub_token_secret} if written.hub_token_secret else {}
-    if written.route and written.route.tls_secret:
-        secrets["tls"] = written.route.tls_secret
     engine = server.args.engine
     return ServerOutput(
         name=server.name,
@@ -119,12 +115,5 @@ def _server(config: ClusterConfig, server: PlannedServer) -> ServerOutput:
             max_num_seqs=engine.max_num_seqs,
             longest_answer_seconds=server.times.longest_answer,
         ),
-        secrets=secrets,
+        secrets=secrets_of(written),
     )
-
-
-def external_url(route: RouteConfig | None) -> str | None:
-    """Base URL from outside."""
-    if route is None:
-        return None
-    return f"{'https' if route.tls_secret else 'http'}://{route.host}{route.paths[0].rstrip('/')}"

@@ -5,10 +5,12 @@ import datetime as dt
 import pulumi
 import pulumi_kubernetes as k8s
 
-from interlock.components.server import InferenceServer
+from interlock.components._made import planned
+from interlock.components.vllm_server import VllmServer
 from interlock.components.workspace import Workspace
 from interlock.infra.errors import InterlockError
-from interlock.infra.manifests.bundles import StackObjects, WorkspaceObjects, stack_objects
+from interlock.infra.manifests.bundles import stack_objects
+from interlock.infra.manifests.sets import StackObjects, WorkspaceObjects
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.preview import preview
 from interlock.infra.rules.findings import Severity
@@ -63,9 +65,9 @@ def deploy(settings: Settings, made: ClusterPlan, uid: str) -> None:
 
 def serve(objects: StackObjects, space: WorkspaceObjects, provider: k8s.Provider, ready: list[pulumi.Resource]) -> None:
     """The namespaced part: workspace, stores and servers, the servers after ``ready``."""
-    workspace = Workspace("workspace", {"spec": space}, pulumi.ResourceOptions(provider=provider))
+    workspace = Workspace("workspace", planned(space), pulumi.ResourceOptions(provider=provider))
     filled = deploy_stores(objects, pulumi.ResourceOptions(provider=provider, depends_on=[workspace]))
     for server in objects.servers:
         needs = [filled[name] for name in server.needs]
         options = pulumi.ResourceOptions(provider=provider, depends_on=[workspace, *ready, *needs])
-        InferenceServer(server.name, {"spec": server}, options)
+        VllmServer(server.name, planned(server), options)

@@ -1,152 +1,43 @@
 """All objects of a plan in the order in which they must exist, family by family, as the components get them."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 
 from interlock.infra.config.cluster import ClusterConfig, Scope
+from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.platform import GpuLayerKind
-from interlock.infra.config.pools import PoolBackend, Sharing
-from interlock.infra.config.stores import Keep, StoreConfig
+from interlock.infra.config.pools import Allocation, PoolBackend, Sharing
+from interlock.infra.config.servers import ServerConfig
+from interlock.infra.config.stores import Keep, StoreConfig, StoreKind
+from interlock.infra.manifests.common import selector
 from interlock.infra.manifests.device_plugin import device_plugin_objects, plugin_pools
 from interlock.infra.manifests.mig import mig_objects
 from interlock.infra.manifests.namespace import namespace_object
-from interlock.infra.manifests.node_pools import PoolIntent, pool_intent, pool_objects
-from interlock.infra.manifests.placed import Draft, Manifest, finished, put
-from interlock.infra.manifests.prefetch import DEADLINE, needs_program, prefetch_objects, script_map
+from interlock.infra.manifests.node_pools import pool_intent, pool_objects
+from interlock.infra.manifests.placed import Draft, Manifest, bare, finished, put
+from interlock.infra.manifests.prefetch import needs_program, prefetch_objects, script_map
 from interlock.infra.manifests.priority import priority_objects
 from interlock.infra.manifests.quota import tenant_objects
 from interlock.infra.manifests.servers import server_objects
+from interlock.infra.manifests.sets import (
+    GpuLayerObjects,
+    NodePoolObjects,
+    PriorityObjects,
+    ServerObjects,
+    StackObjects,
+    StoreObjects,
+    TenantObjects,
+    WorkspaceObjects,
+)
 from interlock.infra.manifests.stores import objects_for
-from interlock.infra.plan.shares import plugin_class
-from interlock.infra.plan.stores import keep
+from interlock.infra.plan.pools import resource_name, shares_per_card
+from interlock.infra.plan.shares import our_labels, plugin_class
+from interlock.infra.plan.stores import claim_name, keep
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
 
+UNCLAIMED = frozenset({StoreKind.HOST_PATH, StoreKind.NODE_SYNC, StoreKind.IMAGE})
+"""Kinds of stores that pods mount without a claim."""
 DELETE_MARGIN = 120
 """Seconds beyond the grace period that a deletion may take."""
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectSet:
-    """Objects of one family in the order in which they must exist."""
-
-    drafts: tuple[Draft, ...]
-    """The objects with the sources of their values."""
-
-    @property
-    def manifests(self) -> list[Manifest]:
-        """The objects."""
-        return [draft.manifest for draft in self.drafts]
-
-
-@dataclass(frozen=True, slots=True)
-class GpuLayerObjects(ObjectSet):
-    """The GPU layer; without objects when it is installed already."""
-
-    check: str = ""
-    """``namespace/name`` of the ConfigMap of an installed layer that must have the classes as keys; empty = nothing to look at."""
-    classes: dict[str, str] = field(default_factory=dict)
-    """Class of plugin config by pool, for pools that share their cards."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodePoolObjects(ObjectSet):
-    """One pool: partial Nodes to apply onto existing ones, or a NodePool."""
-
-    name: str
-    """Name of the pool."""
-    intent: PoolIntent | None = None
-    """For the managed backend: what the cloud's pool must make true."""
-
-
-@dataclass(frozen=True, slots=True)
-class TenantObjects(ObjectSet):
-    """One tenant: namespace, quota and limits."""
-
-    name: str
-    """Name of the tenant."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkspaceObjects(ObjectSet):
-    """The namespace, when this stack makes it, and what must exist in it before any store."""
-
-    name: str
-    """Name of the namespace."""
-    keep: Keep
-    """What a destroy does with the namespace: no less than with the claims in it, which would go with it."""
-
-    @property
-    def namespace(self) -> Manifest | None:
-        """The Namespace; None when somebody else makes it."""
-        return next((made for made in self.manifests if made["kind"] == "Namespace"), None)
-
-
-@dataclass(frozen=True, slots=True)
-class StoreObjects(ObjectSet):
-    """One store: StorageClass, volumes and claim, then the Jobs that fill it; servers start when they are done."""
-
-    name: str
-    """Name of the store."""
-    keep: Keep
-    """What a destroy does with the volumes."""
-    job_timeout: int = DEADLINE
-    """Seconds that Pulumi waits for a Job."""
-
-    @property
-    def volumes(self) -> list[Manifest]:
-        """All but the Jobs."""
-        return [made for made in self.manifests if made["kind"] != "Job"]
-
-    @property
-    def jobs(self) -> list[Manifest]:
-        """The Jobs."""
-        return [made for made in self.manifests if made["kind"] == "Job"]
-
-
-@dataclass(frozen=True, slots=True)
-class ServerObjects(ObjectSet):
-    """The objects of one server and how they are awaited."""
-
-    name: str
-    """Name of the server."""
-    needs: tuple[str, ...]
-    """Stores that must be filled before it starts."""
-    update_timeout: int
-    """Seconds that Pulumi waits for the Deployment."""
-    delete_timeout: int
-    """Seconds that Pulumi waits for its deletion."""
-    url: str
-    """Base URL inside the cluster."""
-
-    @staticmethod
-    def logical_name(component: str, manifest: Manifest) -> str:
-        """Logical name of a child: unique in the stack, stable when the object's content (and so its hash) changes."""
-        return f"{component}-{manifest['kind'].lower()}"
-
-
-@dataclass(frozen=True, slots=True)
-class StackObjects:
-    """Everything that a stack makes, in the order in which it must exist. Render and program both go through it."""
-
-    priorities: ObjectSet
-    gpu_layer: GpuLayerObjects
-    pools: tuple[NodePoolObjects, ...]
-    tenants: tuple[TenantObjects, ...]
-    workspace: WorkspaceObjects | None
-    """None for a platform stack."""
-    stores: tuple[StoreObjects, ...]
-    servers: tuple[ServerObjects, ...]
-
-    def sets(self) -> Iterator[ObjectSet]:
-        """The families in order."""
-        yield from (self.priorities, self.gpu_layer, *self.pools, *self.tenants)
-        yield from () if self.workspace is None else (self.workspace,)
-        yield from (*self.stores, *self.servers)
-
-    @property
-    def drafts(self) -> tuple[Draft, ...]:
-        """All objects with the sources of their values."""
-        return tuple(draft for each in self.sets() for draft in each.drafts)
 
 
 def stack_objects(config: ClusterConfig, plan: ClusterPlan) -> StackObjects:
@@ -154,7 +45,7 @@ def stack_objects(config: ClusterConfig, plan: ClusterPlan) -> StackObjects:
     platform, serving = config.scope is not Scope.SERVING, config.scope is not Scope.PLATFORM
     stores = {store.name: store for store in config.stores}
     return StackObjects(
-        priorities=ObjectSet(drafts("platform.priority_classes", priority_objects(config, plan.stack) if platform else ())),
+        priorities=priorities(config, plan) if platform else PriorityObjects(()),
         gpu_layer=gpu_layer(config, plan.stack) if platform else GpuLayerObjects(()),
         pools=tuple(node_pool(config, plan.stack, index) for index in range(len(config.pools))) if platform else (),
         tenants=tuple(tenant(config, plan.stack, index) for index in range(len(config.tenants))) if platform else (),
@@ -169,15 +60,27 @@ def drafts(owner: str, objects: Iterable[Manifest]) -> tuple[Draft, ...]:
     return tuple(finished(made, owner, whole=True) for made in objects)
 
 
+def priorities(config: ClusterConfig, plan: ClusterPlan) -> PriorityObjects:
+    """The priority classes of the stack."""
+    return PriorityObjects(drafts("platform.priority_classes", priority_objects(config, plan.stack)), names=plan.priority_classes)
+
+
 def gpu_layer(config: ClusterConfig, stack: str) -> GpuLayerObjects:
     """The GPU layer of the stack."""
     layer = config.platform.gpu_layer
     watched = layer.kind is GpuLayerKind.INSTALLED and layer.config_map is not None
     return GpuLayerObjects(
-        (*drafts("platform.gpu_layer", device_plugin_objects(config, stack)), *drafts("platform.gpu_layer", mig_objects(config, stack))),
+        drafts("platform.gpu_layer", (*device_plugin_objects(config, stack), *mig_objects(config, stack))),
         check=f"{layer.home}/{layer.config_map}" if watched else "",
-        classes={pool.name: plugin_class(pool) for pool in plugin_pools(config) if pool.share.kind is not Sharing.EXCLUSIVE},
+        classes=shared_classes(config),
+        namespace=layer.home,
+        runtime_class=layer.runtime_class,
     )
+
+
+def shared_classes(config: ClusterConfig) -> dict[str, str]:
+    """Class of plugin config by pool, for pools that share their cards."""
+    return {pool.name: plugin_class(pool) for pool in plugin_pools(config) if pool.share.kind is not Sharing.EXCLUSIVE}
 
 
 def missing_classes(layer: GpuLayerObjects, keys: frozenset[str]) -> list[str]:
@@ -194,7 +97,15 @@ def node_pool(config: ClusterConfig, stack: str, index: int) -> NodePoolObjects:
     """The objects of ``config.pools[index]``."""
     pool = config.pools[index]
     intent = pool_intent(pool) if pool.backend is PoolBackend.MANAGED else None
-    return NodePoolObjects(drafts(f"pools[{index}]", pool_objects(pool, stack)), name=pool.name, intent=intent)
+    return NodePoolObjects(
+        drafts(f"pools[{index}]", pool_objects(pool, stack)),
+        name=pool.name,
+        intent=intent,
+        labels={**our_labels(pool), **pool.labels},
+        taints=pool.taints,
+        resource=resource_name(pool) if pool.allocation is Allocation.DEVICE_PLUGIN else "",
+        units=pool.nodes * pool.gpus_per_node * shares_per_card(pool),
+    )
 
 
 def tenant(config: ClusterConfig, stack: str, index: int) -> TenantObjects:
@@ -220,7 +131,14 @@ def store_bundle(config: ClusterConfig, stack: str, index: int) -> StoreObjects:
     """The objects of ``config.stores[index]``."""
     store = config.stores[index]
     made = [*objects_for(store, stack, put(config.namespace, "namespace")), *prefetch_objects(config, store, stack)]
-    return StoreObjects(drafts(f"stores[{index}]", made), name=store.name, keep=keep(store, config.production))
+    claimed = store.kind not in UNCLAIMED
+    return StoreObjects(
+        drafts(f"stores[{index}]", made),
+        name=store.name,
+        keep=keep(store, config.production),
+        namespace=config.namespace,
+        claim=claim_name(store) if claimed else "",
+    )
 
 
 def server_bundle(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig]) -> ServerObjects:
@@ -232,9 +150,29 @@ def server_bundle(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str,
         update_timeout=server.times.update_timeout,
         delete_timeout=server.times.grace + DELETE_MARGIN,
         url=internal_url(server),
+        external_url=external_url(server.config.route) or "",
+        namespace=server.namespace,
+        model=server.args.served_model_name,
+        gpus=server.gpus,
+        port=server.args.port,
+        selector={key: bare(value) for key, value in selector(plan.stack, server.name).items()},
+        secrets=secrets_of(server.config),
     )
 
 
 def internal_url(server: PlannedServer) -> str:
     """Base URL inside the cluster."""
     return f"http://{server.name}.{server.namespace}.svc.cluster.local/v1"
+
+
+def external_url(route: RouteConfig | None) -> str | None:
+    """Base URL from outside."""
+    if route is None:
+        return None
+    return f"{'https' if route.tls_secret else 'http'}://{route.host}{route.paths[0].rstrip('/')}"
+
+
+def secrets_of(server: ServerConfig) -> dict[str, str]:
+    """Names of Secrets by use; never their content."""
+    hub = {"hub_token": server.hub_token_secret} if server.hub_token_secret else {}
+    return hub | ({"tls": server.route.tls_secret} if server.route and server.route.tls_secret else {})

@@ -1,11 +1,14 @@
 """Routes from outside: Gateway API HTTPRoute by default, Ingress supported."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from interlock.infra.config.exposure import RouteConfig, RouteKind
 from interlock.infra.manifests.carried import FACTS, route_facts
-from interlock.infra.manifests.common import Manifest, server_manifest
-from interlock.infra.manifests.placed import put
+from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest, server_manifest
+from interlock.infra.manifests.placed import Encoded, put
+from interlock.infra.naming import label
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
 
 # Ingress controllers read timeouts from annotations of their own; seconds as text. ingress-nginx: Annotations documentation.
@@ -26,24 +29,77 @@ def route_objects(plan: ClusterPlan, server: PlannedServer, route: RouteConfig) 
     return [made]
 
 
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A Service that a route leads to."""
+
+    service: Any
+    """Its name."""
+    prefix: str = ""
+    """Path in front of the route's own ones, which the server does not see: ``/chat``."""
+    weight: int | None = None
+    """Part of the requests, among the backends of one prefix."""
+
+
 def http_route(plan: ClusterPlan, server: PlannedServer, route: RouteConfig) -> Manifest:
     """A Gateway API HTTPRoute; its request timeout counts until the last byte of a streamed answer."""
+    spec = http_spec(route, [Backend(put(server.name, "name"))])
+    return server_manifest(plan, server, "gateway.networking.k8s.io/v1", "HTTPRoute", spec=spec)
+
+
+def http_spec(route: RouteConfig, backends: Sequence[Backend]) -> dict[str, Any]:
+    """The spec of an HTTPRoute: one rule for the backends of each prefix, and for each path of those that have one."""
     parent = {"name": put(route.gateway, "route.gateway")}
     if route.gateway_namespace:
         parent["namespace"] = put(route.gateway_namespace, "route.gateway_namespace")
+    prefixes = dict.fromkeys(backend.prefix for backend in backends)
+    rules = [rule for prefix in prefixes for rule in _rules(route, prefix, [each for each in backends if each.prefix == prefix])]
+    return {"parentRefs": [parent], "hostnames": [put(route.host, "route.host")], "rules": rules}
+
+
+def _rules(route: RouteConfig, prefix: str, backends: Sequence[Backend]) -> list[dict[str, Any]]:
     wait = f"{route.timeout_seconds}s"
-    rule = {
-        "matches": put([{"path": {"type": "PathPrefix", "value": path}} for path in route.paths], "route.paths"),
-        "backendRefs": [{"name": put(server.name, "name"), "port": 80}],
-        "timeouts": put({"request": wait, "backendRequest": wait}, "route.timeout_seconds"),
-    }
-    spec = {"parentRefs": [parent], "hostnames": [put(route.host, "route.host")], "rules": [rule]}
-    return server_manifest(plan, server, "gateway.networking.k8s.io/v1", "HTTPRoute", spec=spec)
+    led = [{"name": each.service, "port": 80, **({} if each.weight is None else {"weight": each.weight})} for each in backends]
+    end = {"backendRefs": led, "timeouts": put({"request": wait, "backendRequest": wait}, "route.timeout_seconds")}
+    if not prefix:
+        return [{"matches": put([_match(path) for path in route.paths], "route.paths"), **end}]
+    return [{"matches": put([_match(prefix + path)], "route.paths"), "filters": [_rewritten(path)], **end} for path in route.paths]
+
+
+def _match(path: str) -> dict[str, Any]:
+    return {"path": {"type": "PathPrefix", "value": path}}
+
+
+def _rewritten(path: str) -> dict[str, Any]:
+    return {"type": "URLRewrite", "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": path}}}
+
+
+def shared_route(plan: ClusterPlan, name: str, route: RouteConfig, backends: Sequence[Backend], longest: int) -> Manifest:
+    """One route under its own name: in front of several Services as an HTTPRoute, of one as an Ingress too."""
+    names = {"app.kubernetes.io/managed-by": MANAGED_BY, label("stack"): plan.stack}
+    if route.kind is RouteKind.INGRESS:
+        spec, annotations = ingress_parts(route, backends[0].service)
+        made = manifest("networking.k8s.io/v1", "Ingress", name, plan.namespace, names, spec=spec)
+    else:
+        annotations = {}
+        made = manifest("gateway.networking.k8s.io/v1", "HTTPRoute", name, plan.namespace, names, spec=http_spec(route, backends))
+    carried = Encoded({"longest_answer_seconds": put(longest, "longest_answer_seconds")})
+    made["metadata"]["annotations"] = {**annotations, FACTS: carried}
+    return made
 
 
 def ingress(plan: ClusterPlan, server: PlannedServer, route: RouteConfig) -> Manifest:
     """An Ingress with the read timeouts of its class."""
-    backend = {"service": {"name": put(server.name, "name"), "port": {"name": "http"}}}
+    spec, annotations = ingress_parts(route, put(server.name, "name"))
+    made = server_manifest(plan, server, "networking.k8s.io/v1", "Ingress", spec=spec)
+    if annotations:
+        made["metadata"]["annotations"] = annotations
+    return made
+
+
+def ingress_parts(route: RouteConfig, service: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(spec, annotations) of an Ingress to ``service``."""
+    backend = {"service": {"name": service, "port": {"name": "http"}}}
     host = put(route.host, "route.host")
     paths = put([{"path": path, "pathType": "Prefix", "backend": backend} for path in route.paths], "route.paths")
     spec: dict[str, Any] = {
@@ -52,11 +108,8 @@ def ingress(plan: ClusterPlan, server: PlannedServer, route: RouteConfig) -> Man
     }
     if route.tls_secret:
         spec["tls"] = put([{"hosts": [host], "secretName": route.tls_secret}], "route.tls_secret")
-    made = server_manifest(plan, server, "networking.k8s.io/v1", "Ingress", spec=spec)
     names = INGRESS_TIMEOUTS.get(route.ingress_class, ())
     annotations = {name: put(str(route.timeout_seconds or NEVER), "route.timeout_seconds") for name in names}
     if route.ingress_class == "nginx":
         annotations["nginx.ingress.kubernetes.io/proxy-buffering"] = put("off", "route.ingress_class")
-    if annotations:
-        made["metadata"]["annotations"] = annotations
-    return made
+    return spec, annotations

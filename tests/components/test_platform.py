@@ -7,17 +7,18 @@ import pulumi
 import pytest
 
 from interlock.cli.stackfile import read_stack
+from interlock.components._made import planned
 from interlock.components.model_store import ModelStore
 from interlock.components.node_pool import NodePool
 from interlock.infra.config import ClusterConfig, load
-from interlock.infra.manifests.bundles import node_pool, store_bundle
+from interlock.infra.manifests.bundles import store_bundle
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
 from interlock.stacks.program import deploy
 from interlock.stacks.settings import Settings
 from tools.common import ROOT
 
-POOL = {"name": "h100", "gpu": "h100", "nodes": 2, "gpus_per_node": 8}
+POOL: Any = {"name": "h100", "gpu": "h100", "nodes": 2, "gpus_per_node": 8}
 
 
 def config(**more: Any) -> ClusterConfig:
@@ -49,20 +50,20 @@ def test_nodes_are_patched_and_never_owned(run_program: Callable[..., Any]) -> N
 
 def test_claims_are_not_waited_for(run_program: Callable[..., Any]) -> None:
     made = config(stores=[{"name": "models", "kind": "local", "path": "/mnt", "nodes": ["n1"]}])
-    recorded = run_program(lambda: ModelStore("models", {"spec": store_bundle(made, "dev", 0)}))
+    recorded = run_program(lambda: ModelStore("models", planned(store_bundle(made, "dev", 0))))
     (claim,) = [each.inputs for each in recorded.resources if each.inputs.get("kind") == "PersistentVolumeClaim"]
     assert claim["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
 
 
 def test_a_managed_pool_is_made_by_the_hook_from_what_pods_ask_for(run_program: Callable[..., Any]) -> None:
-    made = config(pools=[{**POOL, "backend": "managed"}])
+    managed = {**POOL, "backend": "managed"}
     asked: list[Any] = []
 
     def hook(name: str, intent: Any, options: pulumi.ResourceOptions) -> list[pulumi.Resource]:
         asked.append((name, intent, options.parent))
         return []
 
-    run_program(lambda: NodePool("pool", {"spec": node_pool(made, "dev", 0), "managed": hook}))
+    run_program(lambda: NodePool("pool", {"pool": managed}, managed=hook))
     ((name, intent, parent),) = asked
     assert name == "pool"
     assert isinstance(parent, NodePool)
@@ -70,9 +71,8 @@ def test_a_managed_pool_is_made_by_the_hook_from_what_pods_ask_for(run_program: 
 
 
 def test_a_managed_pool_without_a_hook_is_refused(run_program: Callable[..., Any]) -> None:
-    made = config(pools=[{**POOL, "backend": "managed"}])
-    with pytest.raises(ValueError, match="give the NodePool a `managed` hook"):
-        run_program(lambda: NodePool("pool", {"spec": node_pool(made, "dev", 0)}))
+    with pytest.raises(pulumi.RunError, match="give NodePool a `managed` hook"):
+        run_program(lambda: NodePool("pool", {"pool": {**POOL, "backend": "managed"}}))
 
 
 def test_two_serving_stacks_and_a_platform_share_no_object(run_program: Callable[..., Any]) -> None:

@@ -16,7 +16,8 @@ PROGRAM = """
 import pulumi
 import pulumi_kubernetes as k8s
 from interlock.cli.stackfile import read_stack
-from interlock.components.server import InferenceServer
+from interlock.components._made import planned
+from interlock.components.vllm_server import VllmServer
 from interlock.components.workspace import Workspace
 from interlock.infra.manifests.bundles import stack_objects
 from interlock.infra.plan.plan import plan
@@ -26,9 +27,9 @@ read = read_stack(pulumi.get_stack(), None)
 made = plan(read.config, read.stack)
 objects = stack_objects(read.config, made)
 on = k8s.Provider("cluster", kubeconfig=kubeconfig_path(read.config), context="interlock-" + read.config.target.local)
-workspace = Workspace("workspace", {"spec": objects.workspace}, pulumi.ResourceOptions(provider=on))
+workspace = Workspace("workspace", planned(objects.workspace), pulumi.ResourceOptions(provider=on))
 options = pulumi.ResourceOptions(provider=on, depends_on=[workspace]ALIASES)
-InferenceServer("NAME", {"spec": objects.servers[0]}, options)
+VllmServer("NAME", planned(objects.servers[0]), options)
 """
 CONFIG: dict[str, Any] = {
     "scope": "serving",

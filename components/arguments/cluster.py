@@ -1,0 +1,79 @@
+"""What exists once per cluster, tenants and waivers, as the config describes them. Written by `python -m tools.component_arguments`."""
+
+from typing import NotRequired, TypedDict
+
+from interlock.infra.config.platform import GpuLayerKind
+from interlock.infra.config.tenants import PodSecurity
+
+
+class GpuLayerSettings(TypedDict):
+    """The GPU layer: there already (GPU operator, a cloud's own plugin), or NVIDIA's device plugin by this stack."""
+
+    kind: NotRequired[GpuLayerKind]
+    """installed or device-plugin."""
+    namespace: NotRequired[str]
+    """Namespace of the device plugin; omit for gpu-system with one of ours. Into the namespace of an installed one, MIG layouts are put
+    only when it is named."""
+    config_map: NotRequired[str]
+    """For installed: ConfigMap with the plugin's configs by name; shared and MIG pools are checked against its keys."""
+    image: NotRequired[str]
+    """Another image of the device plugin, with tag and digest; omit for the pinned one."""
+    pull_secrets: NotRequired[list[str]]
+    """Names of existing pull Secrets in that namespace."""
+    cdi: NotRequired[bool]
+    """Hand devices over by the Container Device Interface (containerd and CRI-O of the last years); false = environment variable."""
+    driver_root: NotRequired[str]
+    """Where the driver is installed on the nodes; ``/run/nvidia/driver`` for a driver container."""
+    runtime_class: NotRequired[str]
+    """RuntimeClass that this stack makes with the device plugin."""
+
+
+class PriorityClassSettings(TypedDict):
+    """One PriorityClass; its name in the cluster is ``<stack>-<name>``."""
+
+    name: str
+    """Name, as servers refer to it."""
+    value: int
+    """Higher goes first; 1,000,000,000 is the most that Kubernetes allows to users."""
+    preempts: NotRequired[bool]
+    """Whether its pods may evict pods of lower value."""
+    description: NotRequired[str]
+    """For people."""
+
+
+class TenantSettings(TypedDict):
+    """One tenant: its namespace, a ResourceQuota and a LimitRange."""
+
+    name: NotRequired[str]
+    """Name of the tenant and of its namespace."""
+    gpus: NotRequired[dict[str, int]]
+    """Units of GPU by pool name (shares on a shared pool, instances on a MIG pool); a pool that is not named gives none."""
+    cpu: NotRequired[str]
+    """Sum of CPU requests."""
+    memory: NotRequired[str]
+    """Sum of memory requests and of memory limits."""
+    storage: NotRequired[str]
+    """Sum of storage requests of its claims."""
+    pods: NotRequired[int]
+    """Maximum number of pods."""
+    default_cpu: NotRequired[str]
+    """CPU request of a container that states none."""
+    default_memory: NotRequired[str]
+    """Memory request and limit of a container that states none."""
+    gpus_per_container: NotRequired[int]
+    """Maximum units of each GPU resource in one container; omit for 1 where the tenant uses shared cards only, else no limit."""
+    pod_security: NotRequired[PodSecurity]
+    """Pod Security level of the namespace."""
+
+
+class WaiverSettings(TypedDict):
+    """A finding accepted by a person."""
+
+    code: str
+    """Code of the finding."""
+    path: NotRequired[str]
+    """Field or object it covers; ``*`` matches any run of characters."""
+    reason: str
+    """Why it is accepted."""
+    expires: NotRequired[str]
+    """Last day it holds."""

@@ -1,0 +1,162 @@
+"""A server as the config describes it. Written by `python -m tools.component_arguments`."""
+
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+
+from interlock.components.arguments.engine import EngineSettings
+from interlock.infra.config.exposure import RouteKind
+from interlock.infra.config.models import ImageTrack
+from interlock.infra.config.scaling import RolloutStrategy, ScalerKind
+
+
+class ModelSettings(TypedDict):
+    """A model by its id, with the facts the catalog does not know."""
+
+    id: str
+    """Model id (``Qwen/Qwen2.5-7B-Instruct``); facts come from the catalog when it is known there."""
+    revision: NotRequired[str]
+    """Commit of the model repository; without one, a new commit changes the model at the next start of a pod."""
+    path: NotRequired[str]
+    """Folder inside the weights volume or image; omit to load the id from the hub or its cache."""
+    attention_heads: NotRequired[int]
+    """Attention heads, when the catalog does not know the model."""
+    kv_heads: NotRequired[int]
+    """KV heads, when the catalog does not know the model."""
+    weights_gib: NotRequired[float]
+    """Size of the checkpoint in GiB, when the catalog does not know the model."""
+    max_position: NotRequired[int]
+    """Longest context of the model, when the catalog does not know it."""
+    config: NotRequired[dict[str, Any]]
+    """The model's own config.json: a path beside the stack's file, or its content. It wins over the catalog; memory is planned from it."""
+    unsized: NotRequired[str]
+    """Reason to serve a model of which neither the catalog, config nor weights_gib says anything: its memory is then not planned."""
+
+
+class ImageSettings(TypedDict):
+    """The engine's image."""
+
+    track: NotRequired[ImageTrack]
+    """``deployment``: the pinned vLLM image; ``cpu``: test only, the real engine without a GPU."""
+    reference: NotRequired[str]
+    """Another image, with tag and digest; omit for the track's own."""
+    vllm: NotRequired[str]
+    """vLLM version inside ``reference``, such as 0.33.0; needed where its tag does not say it, as with an image of your own."""
+    pull_policy: NotRequired[str]
+    """imagePullPolicy; omit for IfNotPresent."""
+    pull_secrets: NotRequired[list[str]]
+    """Names of existing pull Secrets."""
+    registry: NotRequired[str]
+    """Mirror that stands in for the image's own registry (air-gapped clusters)."""
+
+
+class RouteSettings(TypedDict):
+    """A route to one server: Gateway API HTTPRoute by default, Ingress and a plain load balancer supported."""
+
+    kind: NotRequired[RouteKind]
+    """httproute, ingress or load-balancer (the Service itself gets an address; every path of the engine is then exposed)."""
+    host: pulumi.Input[str]
+    """Host name that clients use."""
+    gateway: NotRequired[pulumi.Input[str]]
+    """Gateway that an HTTPRoute attaches to."""
+    gateway_namespace: NotRequired[pulumi.Input[str]]
+    """Its namespace; omit for the stack's own."""
+    ingress_class: NotRequired[str]
+    """Class of an Ingress."""
+    timeout_seconds: NotRequired[int]
+    """Seconds until the gateway cuts an answer; 0 = never."""
+    tls_secret: NotRequired[pulumi.Input[str]]
+    """Name of an existing TLS Secret; omit for plain HTTP at this hop."""
+    paths: NotRequired[list[str]]
+    """Path prefixes that are exposed."""
+
+
+class AutoscaleSettings(TypedDict):
+    """Replicas by queue depth: KEDA ScaledObject by default, HorizontalPodAutoscaler with an adapter supported."""
+
+    kind: NotRequired[ScalerKind]
+    """keda or hpa."""
+    min_replicas: NotRequired[int]
+    """Minimum number of replicas."""
+    max_replicas: int
+    """Maximum number of replicas; the pool must hold them."""
+    waiting_per_replica: NotRequired[int]
+    """Waiting requests per replica above which replicas are added."""
+    metric: NotRequired[str]
+    """For hpa: the Pods metric as the adapter names it."""
+    prometheus: NotRequired[pulumi.Input[str]]
+    """For keda: address of Prometheus as seen from the cluster."""
+    scale_down_seconds: NotRequired[int]
+    """Quiet time before replicas are removed; at least the start-up time is sensible."""
+
+
+class RolloutSettings(TypedDict):
+    """How replicas are replaced on a change."""
+
+    strategy: NotRequired[RolloutStrategy]
+    """surge (one more pod first), in-place (one pod less first), recreate; omit to surge where a spare replica fits the pool."""
+    drain_seconds: NotRequired[int]
+    """Longest time a pod gets to finish its requests; omit for the longest answer plus a margin."""
+
+
+class ExtraSettings(TypedDict):
+    """Escape hatches. Rules run after them."""
+
+    args: NotRequired[list[str]]
+    """Arguments added at the end of the engine's command line."""
+    env: NotRequired[dict[str, str]]
+    """Environment added to the engine's container."""
+    tolerations: NotRequired[list[dict[str, Any]]]
+    """Tolerations added to the pod, as Kubernetes writes them."""
+    annotations: NotRequired[dict[str, str]]
+    """Annotations added to the pod."""
+    pod_patch: NotRequired[dict[str, Any]]
+    """Strategic merge into the pod template's ``spec``: mappings merge, lists with names merge by name, other lists are replaced."""
+
+
+class ServerSettings(TypedDict):
+    """One model behind one URL, in one or more replicas."""
+
+    name: NotRequired[str]
+    """Name of the server: its Service, Deployment and URL."""
+    model: ModelSettings
+    """The model."""
+    served_name: NotRequired[str]
+    """Name that clients send as ``model``; omit for the model's id."""
+    pool: NotRequired[str]
+    """Pool whose nodes it runs on."""
+    replicas: NotRequired[int]
+    """Replicas; with autoscaling only the start value of the plan."""
+    gpus: NotRequired[int]
+    """GPUs of one replica (shares, on a shared pool); omit for TP x PP x DP."""
+    engine: NotRequired[EngineSettings]
+    """Engine flags by vLLM's own names."""
+    image: NotRequired[ImageSettings]
+    """The engine's image."""
+    weights: NotRequired[str]
+    """Model store (``stores[].name``) that holds the weights; omit and each pod loads from the hub into its own volume."""
+    compile_cache: NotRequired[str]
+    """Store that keeps compiled kernels and graphs between starts; omit and each pod recompiles."""
+    hub_token_secret: NotRequired[pulumi.Input[str]]
+    """Existing Secret whose key ``token`` is the hub token."""
+    cpu: NotRequired[str]
+    """CPU request of the engine; omit for 2 + 2 per GPU, at most what a node can give each pod."""
+    memory: NotRequired[str]
+    """Memory request and limit of the engine; omit to let the planner decide from the weights."""
+    shm: NotRequired[str]
+    """Size of /dev/shm; omit for 1Gi, 8Gi with several GPUs."""
+    startup_seconds: NotRequired[int]
+    """Startup probe budget; omit to let the planner decide: twice the predicted load time, rounded up to 300, 450, 600, 900, 1200, 1800,
+    2700, 3600 s or a multiple of 1800 s, so that a new prediction restarts nothing."""
+    longest_answer_seconds: NotRequired[int]
+    """Longest answer that a client may wait for; timeouts and drain follow from it."""
+    rollout: NotRequired[RolloutSettings]
+    """How replicas are replaced."""
+    autoscale: NotRequired[AutoscaleSettings]
+    """Autoscaling; omit for a fixed number of replicas."""
+    route: NotRequired[RouteSettings]
+    """Route from outside; omit to serve inside the cluster only."""
+    priority_class: NotRequired[str]
+    """PriorityClass of the pods."""
+    extra: NotRequired[ExtraSettings]
+    """Escape hatches, judged by the same rules."""

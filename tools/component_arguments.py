@@ -1,0 +1,147 @@
+"""Writes components/arguments: the config's models as TypedDicts, so that a component's arguments are the config's own words.
+
+usage: python -m tools.component_arguments
+
+Where a value only flows into the objects the field takes a ``pulumi.Input``; everywhere else it decides something and is plain.
+"""
+
+import enum
+import types
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from interlock.infra.config.cluster import WaiverConfig
+from interlock.infra.config.exposure import RouteConfig
+from interlock.infra.config.models import ImageConfig, ModelConfig
+from interlock.infra.config.platform import GpuLayerConfig, PriorityClassConfig
+from interlock.infra.config.pools import KarpenterConfig, PoolConfig, ShareConfig
+from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig
+from interlock.infra.config.servers import ExtraConfig, ServerConfig
+from interlock.infra.config.stores import PrefetchConfig, StoreConfig
+from interlock.infra.config.tenants import TenantConfig
+from interlock.infra.engine.args import EngineArgs
+from tools.common import ROOT, run_main
+
+FOLDER = ROOT / "components" / "arguments"
+FILES: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
+    "engine": ("Engine flags by vLLM's own names.", (EngineArgs,)),
+    "servers": (
+        "A server as the config describes it.",
+        (ModelConfig, ImageConfig, RouteConfig, AutoscaleConfig, RolloutConfig, ExtraConfig, ServerConfig),
+    ),
+    "pools": ("A pool as the config describes it.", (ShareConfig, KarpenterConfig, PoolConfig)),
+    "stores": ("A store as the config describes it.", (PrefetchConfig, StoreConfig)),
+    "cluster": (
+        "What exists once per cluster, tenants and waivers, as the config describes them.",
+        (GpuLayerConfig, PriorityClassConfig, TenantConfig, WaiverConfig),
+    ),
+}
+FLOWS: dict[type[BaseModel], tuple[str, ...]] = {
+    ServerConfig: ("hub_token_secret",),
+    RouteConfig: ("host", "gateway", "gateway_namespace", "tls_secret"),
+    AutoscaleConfig: ("prometheus",),
+    StoreConfig: ("claim", "server", "handle", "secret"),
+    PrefetchConfig: ("token_secret",),
+}
+"""Fields whose value no decision and no rule reads: names and addresses of what somebody else makes."""
+NAMED_BY_THE_COMPONENT: dict[type[BaseModel], tuple[str, ...]] = {
+    ServerConfig: ("name", "pool"),
+    StoreConfig: ("name",),
+    TenantConfig: ("name",),
+}
+"""Fields that the config requires and a component fills in from its own name and arguments."""
+
+
+def name_of(model: type[BaseModel]) -> str:
+    """Name of the TypedDict: ``ServerConfig`` is ``ServerSettings``."""
+    return model.__name__.removesuffix("Config").removesuffix("Args") + "Settings"
+
+
+def models() -> Iterator[type[BaseModel]]:
+    """All models that have a TypedDict."""
+    for _, listed in FILES.values():
+        yield from listed
+
+
+def text_of(annotation: Any) -> tuple[str, set[Any]]:
+    """(annotation as a TypedDict writes it, classes it names)."""
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        parts = [each for each in inner if each is not type(None)]
+        # The schema of a package knows no unions: of a path or content, the content; of several scalars, any.
+        mapping = [each for each in parts if typing.get_origin(each) is dict]
+        return text_of(parts[0] if len(parts) == 1 else mapping[0] if mapping else Any)
+    if origin is typing.Annotated:
+        return text_of(inner[0])
+    if origin is typing.Literal:
+        return "str", set()
+    if origin is tuple:
+        text, named = text_of(inner[0])
+        return f"list[{text}]", named
+    if origin is dict:
+        text, named = text_of(inner[1])
+        return f"dict[str, {text}]", named
+    if annotation is Any:
+        return "Any", {Any}
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return name_of(annotation), {annotation}
+    if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+        return annotation.__name__, {annotation}
+    return ("str", set()) if annotation.__name__ == "date" else (str(annotation.__name__), set())
+
+
+def field_lines(model: type[BaseModel], name: str, field: FieldInfo) -> tuple[list[str], set[Any]]:
+    """Lines of one field, and the classes that it names."""
+    text, named = text_of(field.annotation)
+    if name in FLOWS.get(model, ()):
+        text, named = f"pulumi.Input[{text}]", named | {"pulumi"}
+    if not field.is_required() or name in NAMED_BY_THE_COMPONENT.get(model, ()):
+        text, named = f"NotRequired[{text}]", named | {"NotRequired"}
+    return [f"    {name}: {text}", *_docstring(field.description or "", 4)], named
+
+
+def _docstring(text: str, indent: int) -> list[str]:
+    room = " " * indent
+    return [f'{room}"""' + text.replace("\n", f"\n{room}") + '"""']
+
+
+def module(name: str) -> str:
+    """The text of one module."""
+    about, listed = FILES[name]
+    body: list[str] = []
+    named: set[Any] = set()
+    for model in listed:
+        body += ["", "", f"class {name_of(model)}(TypedDict):", *_docstring((model.__doc__ or "").strip(), 4), ""]
+        for field, info in model.model_fields.items():
+            lines, more = field_lines(model, field, info)
+            body += lines
+            named |= more
+    head = f'"""{about} Written by `python -m tools.component_arguments`."""'
+    return "\n".join([head, "", *_imports(name, named, set(listed)), *body, ""])
+
+
+def _imports(name: str, named: set[Any], own: set[type[BaseModel]]) -> list[str]:
+    words = sorted({"TypedDict"} | ({"Any"} if Any in named else set()) | ({"NotRequired"} if "NotRequired" in named else set()))
+    lines = [f"from typing import {', '.join(words)}", *(["", "import pulumi"] if "pulumi" in named else [])]
+    places = {each: file for file, (_, listed) in FILES.items() for each in listed}
+    found: dict[str, list[str]] = {}
+    for each in named - own - {Any, "pulumi", "NotRequired"}:
+        place = f"interlock.components.arguments.{places[each]}" if each in places else each.__module__
+        found.setdefault(place, []).append(name_of(each) if each in places else each.__name__)
+    ours = [f"from {place} import {', '.join(sorted(names))}" for place, names in sorted(found.items())]
+    return [*lines, *(["", *ours] if ours else [])]
+
+
+def main(arguments: list[str]) -> int:
+    FOLDER.mkdir(exist_ok=True)
+    for name in FILES:
+        (FOLDER / f"{name}.py").write_text(module(name), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    run_main(main)
