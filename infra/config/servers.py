@@ -58,8 +58,8 @@ class ServerConfig(Config):
     shm: Quantity | None = None
     """Size of /dev/shm; omit for 1Gi, 8Gi with several GPUs."""
     startup_seconds: int | None = Field(default=None, ge=1)
-    """Startup probe budget; omit to let the planner decide: twice the predicted load time, rounded up to 300, 450, 600, 900, 1200, 1800,
-    2700, 3600 s or a multiple of 1800 s, so that a new prediction restarts nothing."""
+    """Startup probe budget; omit to let the planner decide: the high end of the predicted start, rounded up to 300, 450, 600, 900,
+    1200, 1800, 2700, 3600 s or a multiple of 1800 s, so that a new prediction restarts nothing."""
     longest_answer_seconds: int = Field(default=600, ge=1)
     """Longest answer that a client may wait for; timeouts and drain follow from it."""
     rollout: RolloutConfig = RolloutConfig()

@@ -67,7 +67,9 @@ class Engine:
     weight_bytes: Fact[int] = Fact()
     """Bytes of the whole checkpoint at the stated quantization, from the catalog or the config."""
     load_seconds: Fact[float] = Fact()
-    """Predicted time from container start to ready, high estimate."""
+    """Predicted time from container start to ready, likely."""
+    least_load_seconds: Fact[float] = Fact()
+    """The same, low end: less than this is too little on any network."""
     max_position: Fact[int] = Fact()
     """Longest context of the model's own config, in tokens."""
     quantization: Fact[str] = Fact()

@@ -14,7 +14,7 @@ def scaler_objects(plan: ClusterPlan, server: PlannedServer, scale: AutoscaleCon
 def behavior(server: PlannedServer, scale: AutoscaleConfig) -> dict[str, object]:
     """Up at once, one replica per start-up time; down one at a time after a quiet spell."""
     # The API server refuses periods above 1800 s.
-    period = put(min(1800, max(60, int(server.times.load))), "autoscale", "scale_up")
+    period = put(min(1800, max(60, int(server.start.cold.total.likely))), "autoscale", "scale_up")
     return {
         "scaleUp": {
             "stabilizationWindowSeconds": 0,

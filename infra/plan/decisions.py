@@ -5,6 +5,18 @@ from collections.abc import Mapping
 _PARALLEL = ("engine.tensor_parallel_size", "engine.pipeline_parallel_size", "engine.data_parallel_size")
 _SIZE = ("gpus", *_PARALLEL)
 _ROOM = ("replicas", "autoscale", *_SIZE, "pool", "pools", "servers")
+_START = (
+    "model",
+    "engine.quantization",
+    "engine.enforce_eager",
+    "engine.load_format",
+    "weights",
+    "stores",
+    "image",
+    "pool",
+    "pools",
+    *_SIZE,
+)
 
 DECISIONS: Mapping[str, tuple[str, ...]] = {
     "tensor_parallel_size": _SIZE,
@@ -24,10 +36,10 @@ DECISIONS: Mapping[str, tuple[str, ...]] = {
     "shm": _SIZE,
     "replicas": ("autoscale",),
     "rollout": ("rollout.strategy", *_ROOM),
-    "startup": ("model", "engine.quantization", "weights", "stores", "image"),
+    "startup": _START,
     "drain": ("longest_answer_seconds", "route.timeout_seconds", "route"),
-    "progress": ("startup_seconds", "rollout", "longest_answer_seconds", "route", "model", "weights", "stores", "image", *_ROOM),
-    "scale_up": ("model", "engine.quantization", "weights", "stores"),
+    "progress": ("startup_seconds", "rollout", "longest_answer_seconds", "route", *_START, *_ROOM),
+    "scale_up": _START,
     "claim": ("name", *_SIZE, "pool", "pools"),
     "stores": ("weights", "compile_cache", "stores", "model", "image", "pool", "pools", *_SIZE),
 }

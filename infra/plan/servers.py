@@ -13,10 +13,11 @@ from interlock.infra.engine.args import EngineArgs, ServeArgs
 from interlock.infra.plan.models import Fit, ModelShape, fit, model_shape
 from interlock.infra.plan.pools import PodDemand, resource_name, shares_per_card
 from interlock.infra.plan.shares import fixed_pool, shared_card
+from interlock.infra.plan.start import server_start
 from interlock.infra.plan.stores import model_path, weights_store
-from interlock.infra.plan.times import STARTUP_MARGIN, time_budget
-from interlock.infra.plan.types import PlannedServer, TimeBudget
-from interlock.infra.sizing import SizingResult
+from interlock.infra.plan.times import Rollout, time_budget
+from interlock.infra.plan.types import PlannedServer, PlannedStart, TimeBudget
+from interlock.infra.sizing import Estimate, SizingResult
 from interlock.infra.sizing.host import loading_memory
 from interlock.infra.values import MIB, binary, bytes_of, gib, plural, quantity
 
@@ -38,11 +39,12 @@ def planned_server(config: ClusterConfig, index: int, gap: int) -> PlannedServer
     why = {"weights": f"{gib(shape.weight_bytes)} ({shape.source})" if shape.weight_bytes else "not known: give model.weights_gib"}
     engine, found = sized_engine(server, pool, image, why)
     demand = pod_demand(server)
-    gpus, most = demand.units, demand.count
-    surge, unavailable, recreate = decide_rollout(server, demand, gap, why)
-    times = time_budget(server, shape.weight_bytes, 1 if recreate else -(-most // max(1, surge + unavailable)), surge)
-    shm = server.shm or ("8Gi" if gpus > 1 else "1Gi")
-    decide_times(server, times, why)
+    rollout = decide_rollout(server, demand, gap, why)
+    store = weights_store(config, server)
+    start = server_start(server, engine, pool, store, weights=shape.weight_bytes)
+    times = time_budget(server, start, rollout, demand.count)
+    shm = server.shm or ("8Gi" if demand.units > 1 else "1Gi")
+    decide_times(server, times, start, why)
     return PlannedServer(
         name=server.name,
         index=index,
@@ -50,12 +52,12 @@ def planned_server(config: ClusterConfig, index: int, gap: int) -> PlannedServer
         model_id=server.model.id,
         pool=server.pool,
         replicas=server.autoscale.min_replicas if server.autoscale else server.replicas,
-        max_replicas=most,
-        gpus=gpus,
+        max_replicas=demand.count,
+        gpus=demand.units,
         engine_gpus=engine.gpus,
         resource=resource_name(pool),
-        args=serve_args(server, engine, times.engine_shutdown, model_path(server, weights_store(config, server))),
-        cpu=server.cpu or decide_cpu(pool, gpus, why),
+        args=serve_args(server, engine, times.engine_shutdown, model_path(server, store)),
+        cpu=server.cpu or decide_cpu(pool, demand.units, why),
         memory=decide_memory(server, engine, shape, found.offloaded if found else 0, why, shm=bytes_of(shm)),
         shm=shm,
         **image_fields(server, image, times.startup),
@@ -63,9 +65,10 @@ def planned_server(config: ClusterConfig, index: int, gap: int) -> PlannedServer
         kv_heads=shape.kv_heads,
         weight_bytes=shape.weight_bytes,
         times=times,
-        surge=surge,
-        unavailable=unavailable,
-        recreate=recreate,
+        start=start,
+        surge=rollout.surge,
+        unavailable=rollout.unavailable,
+        recreate=rollout.recreate,
         config=server,
         why=why,
     )
@@ -118,8 +121,15 @@ def decide_engine(server: ServerConfig, why: dict[str, str]) -> EngineArgs:
     return engine
 
 
-def decide_rollout(server: ServerConfig, demand: PodDemand, gap: int, why: dict[str, str]) -> tuple[int, int, bool]:
-    """(maxSurge, maxUnavailable, recreate): a surge pod only where the pool has room for one more beside all its servers."""
+_ROLLOUTS = {
+    RolloutStrategy.SURGE: Rollout(1, 0, recreate=False),
+    RolloutStrategy.IN_PLACE: Rollout(0, 1, recreate=False),
+    RolloutStrategy.RECREATE: Rollout(0, 0, recreate=True),
+}
+
+
+def decide_rollout(server: ServerConfig, demand: PodDemand, gap: int, why: dict[str, str]) -> Rollout:
+    """How pods are replaced: a surge pod only where the pool has room for one more beside all its servers."""
     strategy = server.rollout.strategy
     if strategy is None:
         fits = gap >= demand.units
@@ -127,17 +137,25 @@ def decide_rollout(server: ServerConfig, demand: PodDemand, gap: int, why: dict[
         why["rollout"] = f"{strategy}: with all servers placed a node has at most {plural(gap, 'GPU')} free, and a pod takes {demand.units}"
     else:
         why["rollout"] = f"{strategy}: set in the config"
-    return {RolloutStrategy.SURGE: (1, 0, False), RolloutStrategy.IN_PLACE: (0, 1, False), RolloutStrategy.RECREATE: (0, 0, True)}[strategy]
+    return _ROLLOUTS[strategy]
 
 
-def decide_times(server: ServerConfig, times: TimeBudget, why: dict[str, str]) -> None:
+def decide_times(server: ServerConfig, times: TimeBudget, start: PlannedStart, why: dict[str, str]) -> None:
     """The reasons of the start-up budget and of the drain."""
+    cold, warm = start.cold.total, start.warm.total
+    steps = ", ".join(f"{step.why} {step.seconds.likely:.0f} s" for step in start.cold.steps)
+    why["start"] = f"{_span(cold)} cold, {_span(warm)} warm; cold: {steps}"
     if server.startup_seconds is None:
-        why["startup"] = f"{times.startup} s: {STARTUP_MARGIN:g} x {times.load:.0f} s predicted, rounded up the ladder of budgets"
+        need = f"the container needs {times.load:.0f} s, {times.slow:.0f} s at the high end"
+        why["startup"] = f"{times.startup} s: {need}, rounded up the ladder of budgets"
     if server.rollout.drain_seconds is None:
         longest = f"the longest answer {times.longest_answer} s"
         route = f" and the route's timeout {times.gateway} s" if times.gateway else ""
         why["drain"] = f"{times.engine_shutdown} s: {longest}{route}"
+
+
+def _span(seconds: Estimate) -> str:
+    return f"{seconds.likely:.0f} s ({seconds.low:.0f} to {seconds.high:.0f})"
 
 
 def decide_cpu(pool: PoolConfig, gpus: int, why: dict[str, str]) -> str:

@@ -5,6 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import ServeArgs
 from interlock.infra.rules.findings import Finding, blocking
+from interlock.infra.sizing.start import StartTime
 
 PLAN_VERSION = 1
 
@@ -76,7 +77,11 @@ class TimeBudget(Planned):
     """One chain of times in seconds; each is below the next."""
 
     load: float
-    """Predicted time from container start to ready, high estimate."""
+    """Predicted time from container start to ready, likely."""
+    slow: float
+    """The same, high end: what the probe must allow."""
+    before: float
+    """High end of what passes until the container starts: a node is made, the image pulled."""
     startup: int
     """Startup probe budget; also VLLM_ENGINE_READY_TIMEOUT_S."""
     progress_deadline: int
@@ -93,6 +98,15 @@ class TimeBudget(Planned):
     """--shutdown-timeout: the engine finishes what runs."""
     grace: int
     """terminationGracePeriodSeconds."""
+
+
+class PlannedStart(Planned):
+    """How long a replica takes until it is ready."""
+
+    cold: StartTime
+    """On a node that has neither the image nor the weights, with nothing compiled."""
+    warm: StartTime
+    """A container that restarts in its pod: the image, the weights and the compiled kernels are there."""
 
 
 class PlannedServer(Planned):
@@ -142,6 +156,8 @@ class PlannedServer(Planned):
     """Bytes of the checkpoint, when known."""
     times: TimeBudget
     """Start-up, rollout and drain."""
+    start: PlannedStart
+    """The start, step by step."""
     surge: int
     """maxSurge."""
     unavailable: int

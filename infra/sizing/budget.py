@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from interlock.infra.sizing.host import load_seconds
 from interlock.infra.sizing.kv.plan import KvPlan, Layout, layout, longest, plan
 from interlock.infra.sizing.refusal import Refusal
 from interlock.infra.sizing.refusals.collect import refusals
@@ -10,6 +9,7 @@ from interlock.infra.sizing.refusals.support import doubted
 from interlock.infra.sizing.request import SizingRequest
 from interlock.infra.sizing.result import Estimate, HostSide, SizingResult, Term, Verdict
 from interlock.infra.sizing.settings import Resolved, resolve
+from interlock.infra.sizing.start import Start, start_time
 from interlock.infra.sizing.suggest import suggestions
 from interlock.infra.sizing.terms.activation import SOURCE as ACTIVATION_SOURCE
 from interlock.infra.sizing.terms.activation import activation
@@ -202,5 +202,6 @@ def _host(found: Resolved) -> HostSide | None:
     if found.facts is None:
         return None
     whole = whole_weights(found.facts)
-    offload = int(found.request.cpu_offload_gb * GIB) * found.request.tp * found.request.pp * found.request.dp
-    return HostSide(weights_bytes=whole, load_seconds=load_seconds(whole).likely, offload_bytes=offload)
+    ranks = found.request.tp * found.request.pp * found.request.dp
+    offload = int(found.request.cpu_offload_gb * GIB) * ranks
+    return HostSide(weights_bytes=whole, load_seconds=start_time(Start(weights=whole, ranks=ranks)).container.likely, offload_bytes=offload)

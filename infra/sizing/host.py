@@ -1,23 +1,12 @@
-"""What a replica needs of its node: memory to load through, and the time to load. The plan decides by it and rules judge by it."""
+"""What a replica needs of its node: memory to load through. The plan decides by it and rules judge by it."""
 
 from dataclasses import dataclass
 
-from interlock.infra.sizing.result import Estimate
 from interlock.infra.values import GIB
 
-# Process start, compilation and graph capture: 20 to 55 s were measured on an H200 for vLLM 0.26 to 0.33 with a cold cache.
-_START_SECONDS = Estimate(low=20.0, likely=60.0, high=100.0)
-# Placeholders until start-up is measured per storage: one gigabyte a second from a disk or share, 75 MB a second from a hub.
-_BYTES_PER_SECOND = Estimate(low=75e6, likely=1e9, high=1e9)
 _SERVER, _WORKER = 4 * GIB, 2 * GIB
 _LEAST_READING, _MOST_READING = 8 * GIB, 16 * GIB
 _FAR, _TIGHT = 0.3, 0.6
-
-
-def load_seconds(weights: float | None) -> Estimate:
-    """Seconds from container start to ready for ``weights`` bytes; unknown weights count as nothing to read."""
-    size, start, rate = weights or 0.0, _START_SECONDS, _BYTES_PER_SECOND
-    return Estimate(low=start.low + size / rate.high, likely=start.likely + size / rate.likely, high=start.high + size / rate.low)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def test_the_gpus_are_decided_from_the_parallel_sizes_when_only_those_are_given(
         (
             {"model": {"id": "org/model", "weights_gib": 140}, "startup_seconds": 100},
             "servers[0].startup_seconds",
-            "0 + 10 x 10 = 100 s, but the model needs about 211 s",
+            "0 + 10 x 10 = 100 s, but the model needs about 614 s",
         ),
     ],
 )
@@ -151,3 +151,15 @@ def test_servers_that_fill_a_pool_together_get_no_surge_pod_although_each_alone_
     made = planned(*({"gpus": 8} for _ in range(2)))
     assert [(server.surge, server.recreate) for server in made.servers] == [(0, True), (0, True)]
     assert errors(made) == {}
+
+
+@pytest.mark.parametrize(("seconds", "level"), [(90, "error"), (250, "warning"), (330, None)])
+def test_a_probe_that_only_a_fast_network_can_meet_is_a_warning_and_one_that_none_can_meet_an_error(
+    seconds: int, level: str | None
+) -> None:
+    server = {"model": {"id": "org/model", "weights_gib": 60}, "engine": {"tensor_parallel_size": 2}, "startup_seconds": seconds}
+    made = planned(server)
+    times = made.servers[0].start.cold.container
+    assert 70 < times.low < 250 < times.likely < 330
+    found = {finding.severity.value for finding in made.findings if finding.code == "ROLL-001"}
+    assert found == ({level} if level else set())

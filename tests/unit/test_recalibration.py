@@ -11,13 +11,13 @@ from interlock.infra.manifests.placed import leaves
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
 from interlock.infra.plan.rungs import RUNGS, STEP, rung
-from interlock.infra.sizing import host
+from interlock.infra.sizing import start
 from interlock.infra.sizing.result import Estimate
 from tools.common import ROOT
 from tools.golden import stacks
 
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.yaml"))
-CONSTANTS = ("_BYTES_PER_SECOND", "_START_SECONDS")
+CONSTANTS = ("seconds_of", "rate_of")
 BUDGETS = ("startupProbe.failureThreshold", "env[")
 
 
@@ -35,15 +35,20 @@ def pods(made: ClusterConfig) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", [*stacks(), *EXAMPLES])
-@pytest.mark.parametrize("constant", CONSTANTS)
+@pytest.mark.parametrize("constants", CONSTANTS)
 @pytest.mark.parametrize("factor", [0.95, 1.05])
-def test_moving_a_calibration_constant_changes_no_pod_but_a_budget_that_crosses_a_rung(
-    name: str, constant: str, factor: float, monkeypatch: pytest.MonkeyPatch
+def test_moving_the_calibration_constants_changes_no_pod_but_a_budget_that_crosses_a_rung(
+    name: str, constants: str, factor: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = config(name)
     before, first = pods(made), {server.name: server.times.startup for server in plan(made, "any").servers}
-    stated = getattr(host, constant)
-    monkeypatch.setattr(host, constant, Estimate(low=stated.low * factor, likely=stated.likely * factor, high=stated.high * factor))
+    stated = getattr(start, constants)
+
+    def moved(asked: str) -> Estimate:
+        found: Estimate = stated(asked)
+        return Estimate(low=found.low * factor, likely=found.likely * factor, high=found.high * factor)
+
+    monkeypatch.setattr(start, constants, moved)
     after, second = pods(made), {server.name: server.times.startup for server in plan(made, "any").servers}
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     crossing = {server for server in first if first[server] != second[server]}
