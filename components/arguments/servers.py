@@ -146,8 +146,8 @@ class ServerSettings(TypedDict):
     shm: NotRequired[str]
     """Size of /dev/shm; omit for 1Gi, 8Gi with several GPUs."""
     startup_seconds: NotRequired[int]
-    """Startup probe budget; omit to let the planner decide: twice the predicted load time, rounded up to 300, 450, 600, 900, 1200, 1800,
-    2700, 3600 s or a multiple of 1800 s, so that a new prediction restarts nothing."""
+    """Startup probe budget; omit to let the planner decide: the high end of the predicted start, rounded up to 300, 450, 600, 900,
+    1200, 1800, 2700, 3600 s or a multiple of 1800 s, so that a new prediction restarts nothing."""
     longest_answer_seconds: NotRequired[int]
     """Longest answer that a client may wait for; timeouts and drain follow from it."""
     rollout: NotRequired[RolloutSettings]

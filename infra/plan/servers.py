@@ -1,5 +1,6 @@
 """One server: every number decided, each with its reason."""
 
+from dataclasses import asdict
 from typing import Any
 
 from interlock.infra.catalog.images import vllm_version
@@ -66,9 +67,7 @@ def planned_server(config: ClusterConfig, index: int, gap: int) -> PlannedServer
         weight_bytes=shape.weight_bytes,
         times=times,
         start=start,
-        surge=rollout.surge,
-        unavailable=rollout.unavailable,
-        recreate=rollout.recreate,
+        **asdict(rollout),
         config=server,
         why=why,
     )

@@ -49,7 +49,7 @@ def share_below_high(rows: list[dict[str, Any]]) -> float:
 
 
 def factor(row: dict[str, Any]) -> float:
-    ratio = float(row["seconds"]) / predicted(row).likely
+    ratio: float = float(row["seconds"]) / predicted(row).likely
     return ratio if ratio > 1 else 1 / ratio
 
 
