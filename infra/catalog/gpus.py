@@ -6,7 +6,7 @@ from functools import cache
 
 from pydantic import BaseModel, ConfigDict
 
-from interlock.infra.catalog.tables import rows
+from interlock.infra.catalog.tables import rows, table
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
@@ -115,6 +115,11 @@ class Gpu(BaseModel):
     """When it was read."""
 
     @property
+    def pooled(self) -> bool:
+        """A card of nodes: one that GPU feature discovery was seen to label."""
+        return any(row["gpu"] == self.name for row in table("gpu_labels.json")["cards"])
+
+    @property
     def geometry(self) -> MigGeometry | None:
         """How it can be cut into MIG slices, or None."""
         return mig_geometries().get(self.mig) if self.mig else None
@@ -135,8 +140,8 @@ def mig_geometries() -> Mapping[str, MigGeometry]:
 def _plain(name: str) -> str:
     """A name without vendor words, brackets and punctuation: ``NVIDIA A100-SXM4-80GB (x)`` -> ``a100 sxm4 80gb``."""
     text = re.sub(r"\(.*?\)", " ", name.lower())
-    text = re.sub(r"\b(nvidia|tesla|geforce|hbm3e?|hbm2e?)\b", " ", text)
-    text = re.sub(r"(\d+)\s*(gb|gib)\b", r"\1gb", text)
+    text = re.sub(r"\b(nvidia|tesla|geforce|hbm3e?|hbm2e?|gpu|graphics card)\b", " ", text)
+    text = re.sub(r"(\d+)(?:\.0+)?[\s-]*(gb|gib)\b", r" \1gb ", text)
     return " ".join(re.split(r"[\s_\-/]+", text)).strip()
 
 
@@ -145,16 +150,83 @@ def _index() -> Mapping[str, Gpu]:
     return {_plain(key): row for row in gpus() for key in (*row.aliases, row.name)}
 
 
+# Words of a name that make it another card; a card is never found by leaving one out.
+_TELLING = frozenset({"laptop", "mobile", "notebook", "max", "ti", "super", "d", "ada"})
+_SAME = {"mobile": "laptop", "notebook": "laptop"}
+_SIZE = re.compile(r"(\d+)gb")
+# Of the size that a name states, what CUDA reports: 0.962 to 0.988 on the cards seen without error correction.
+_REPORTED = MemoryGib(low=0.955, likely=0.982, high=1.0)
+
+
 @cache
 def gpu(name: str) -> Gpu | None:
     """The GPU of that name or alias (``H100``, ``nvidia-h100-80gb-hbm3``, ``A100-SXM4-80GB``, ...), or None.
 
-    Extra words at the end are dropped one by one, so that ``L40S G6e`` still finds the L40S.
+    Extra words at the end are dropped one by one, so that ``L40S G6e`` still finds the L40S; words that make another card (``Laptop``,
+    ``Ti``) are not. A size in the name that is not the found card's own is the memory: ``RTX 4090 48GB`` has 48.
     """
-    words = _plain(name).split()
-    while words:
-        found = _index().get(" ".join(words))
+    words = [_SAME.get(word, word) for word in _plain(name).split()]
+    sizes = [int(told.group(1)) for word in words if (told := _SIZE.fullmatch(word))]
+    plain = [word for word in words if not _SIZE.fullmatch(word)]
+    if not sizes:
+        return _longest(plain, [])
+    exact = _index().get(" ".join(words)) or _longest(plain, [f"{sizes[0]}gb"])
+    found = exact or _longest(plain, [])
+    return found if exact or found is None else _resized(found, sizes[0])
+
+
+def _longest(plain: list[str], size: list[str]) -> Gpu | None:
+    """The card of the most words of a name, with its size behind them."""
+    rest = list(plain)
+    while rest:
+        found = _index().get(" ".join([*rest, *size]))
         if found is not None:
             return found
-        words.pop()
+        if rest.pop() in _TELLING:
+            return None
     return None
+
+
+def _resized(found: Gpu, size: int) -> Gpu:
+    """The card with the memory that its name states, where that is neither its nameplate nor what it reports."""
+    own = found.nameplate_gb
+    if own is None or size == own or size - 1 <= found.memory_gib.likely <= size + 1:
+        return found
+    stated = MemoryGib(low=size * _REPORTED.low, likely=size * _REPORTED.likely, high=size * _REPORTED.high)
+    name = re.sub(r" \d+GB$", "", found.name)
+    return found.model_copy(update={"name": f"{name} {size}GB", "nameplate_gb": size, "memory_gib": stated, "mig": None})
+
+
+_COUNTED = re.compile(r"^\s*(\d{1,2})\s*(?:x|\*|×)\s*(.+)$", re.IGNORECASE)
+
+
+def counted(name: str) -> tuple[int, str]:
+    """(how many, which) of ``2x A6000``; a plain name is one."""
+    found = _COUNTED.match(name)
+    return (int(found.group(1)), found.group(2)) if found and int(found.group(1)) else (1, name)
+
+
+_CLASS = re.compile(r"^\s*~?(\d{1,3})(?:\.0+)?\s*gi?b([\s-]*class)?\b", re.IGNORECASE)
+
+
+def memory_of_class(name: str) -> MemoryGib | None:
+    """Memory of ``24GB-class`` and of a name that begins with a size: 0.92 (error correction on) to 1.0 of it."""
+    found = _CLASS.match(name)
+    size = float(found.group(1)) if found else 0.0
+    return MemoryGib(low=0.92 * size, likely=0.97 * size, high=size) if size else None
+
+
+_FOREIGN = re.compile(
+    r"\b(amd|instinct|radeon|mi[123]\d{2}[a-z]*|mi[56]0|rx[\s-]?\d{4}|w7[89]00|gfx\d+|intel|gaudi\s?\d?|hpu|arc|max[\s-]1[15]50|"
+    r"tpu|v[456][ep]|trillium|ironwood|trainium\s?\d?|inferentia\s?\d?|neuron|ascend|910[abc]|mlu\d*|apple|m[1234]\s(pro|max|ultra))\b",
+    re.IGNORECASE,
+)
+
+
+def not_nvidia(name: str) -> bool:
+    """Whether a name is of another maker's accelerator, which no figure of the catalog is of."""
+    return _FOREIGN.search(name) is not None and "nvidia" not in name.lower()
+
+
+OLDEST_CAPABILITY = 7.0
+"""Lowest compute capability that any release of vLLM has had kernels for."""

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Mapping
 
-from interlock.infra.catalog.gpus import gpus
+from interlock.infra.catalog.gpus import gpus, not_nvidia
 from interlock.infra.catalog.models import names
 
 
@@ -14,7 +14,9 @@ def nearest(wanted: str, known: Mapping[str, str]) -> str:
 
 
 def near_gpus(wanted: str) -> str:
-    """The nearest GPUs of the catalog, in brackets."""
+    """The nearest GPUs of the catalog, in brackets; none for another maker's."""
+    if not_nvidia(wanted):
+        return ""
     return nearest(wanted.lower(), {one.name.lower(): one.name for one in gpus()})
 
 

@@ -12,13 +12,11 @@ from interlock.infra.catalog.models import find
 from interlock.infra.facts import Fact, absent, unknown
 from interlock.infra.sizing.budget import size
 from interlock.infra.sizing.described import changed_config
-from interlock.infra.sizing.follows import DECISIVE, FOLLOWED, JOINED, mapping, note, switch, whole, word
+from interlock.infra.sizing.follows import DECISIVE, ENVIRONMENT, FOLLOWED, JOINED, mapping, note, switch, whole, word
 from interlock.infra.sizing.request import SizingRequest
 from interlock.infra.sizing.result import SizingResult
-from interlock.infra.values import Version
 
 Texts = Mapping[str, Fact[str]]
-_LONG = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
 # The method that a draft's name implies when none is stated (vllm/config/speculative.py).
 _DRAFT_NAMES = (("eagle-", "eagle"), ("eagle3", "eagle3"), ("dflash", "dflash"), ("dspark", "dspark"), ("medusa", "medusa"))
 _MODALITIES = ("image", "video", "audio")
@@ -83,15 +81,10 @@ def ask(
         "gpu_total_gib": card.total_gib,
         "mig_profile": card.mig_profile,
         "sharers": card.sharers,
-        "ignored": (*reading.ignored(), *_unread(version)),
+        "ignored": tuple(reading.ignored()),
         **(beside or {}),
     }
     return valid({name: value for name, value in values.items() if value is not None}, reading.open)
-
-
-def _unread(version: str | None) -> Iterator[str]:
-    if version and Version.find(version) is None:
-        yield f"vLLM version {version[:40]!r} cannot be read: the newest known one is taken"
 
 
 def valid(values: dict[str, Any], left_out: Mapping[str, str]) -> Question:
@@ -122,7 +115,8 @@ class _Reading:
             self._take(follow.field, self._flag(name), name, follow.read)
         if self._model.quantization and self._flag("quantization").absent:
             self.values["quantization"] = word(self._model.quantization)
-        self._take("allow_long", self._env.get(_LONG, absent()), _LONG, switch)
+        for name, follow in ENVIRONMENT.items():
+            self._take(follow.field, self._env.get(name, absent()), name, follow.read)
         for name in DECISIVE:
             if not self._flag(name).absent:
                 self.open.setdefault(name, f"--{name} is not followed")

@@ -18,7 +18,7 @@ _ROPE = ("rope_scaling", "rope_parameters")
 def model_of(request: SizingRequest) -> ModelFacts | None:
     """Facts of the model as the engine would load it; None when it is not known."""
     facts = _overridden(request) if request.hf_overrides else _stated(request)
-    return _converted(_requantized(facts, request), request) if facts is not None else None
+    return _built(_requantized(facts, request), request) if facts is not None else None
 
 
 def draft_of(request: SizingRequest) -> ModelFacts | None:
@@ -79,5 +79,14 @@ def _requantized(facts: ModelFacts, request: SizingRequest) -> ModelFacts:
     return facts
 
 
-def _converted(facts: ModelFacts, request: SizingRequest) -> ModelFacts:
-    return replace(facts, convert=request.convert) if request.convert and request.convert != facts.convert else facts
+@lru_cache(maxsize=256)
+def _changed(facts: ModelFacts, convert: str, towerless: bool) -> ModelFacts:
+    return replace(facts, convert=convert, towerless=towerless)
+
+
+def _built(facts: ModelFacts, request: SizingRequest) -> ModelFacts:
+    """The parts that the engine builds: another head, no towers."""
+    convert = request.convert or facts.convert
+    if (convert, request.language_model_only) == (facts.convert, facts.towerless):
+        return facts
+    return _changed(facts, convert, request.language_model_only)

@@ -51,6 +51,11 @@ def literal(text: str) -> str:
     return text.strip()
 
 
+def parts(text: str) -> tuple[int, ...]:
+    """Whole numbers between commas. Raises ValueError."""
+    return tuple(int(part) for part in text.split(",") if part.strip())
+
+
 def mapping(text: str) -> dict[str, Any]:
     """A JSON object. Raises ValueError."""
     try:
@@ -96,6 +101,13 @@ FOLLOWED: Mapping[str, Follow] = {
     "hf-overrides": Follow("hf_overrides", mapping),
 }
 """Arguments with a field of their own in the request."""
+
+ENVIRONMENT: Mapping[str, Follow] = {
+    "VLLM_ALLOW_LONG_MAX_MODEL_LEN": Follow("allow_long", switch),
+    "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS": Follow("graph_estimate", switch),
+    "VLLM_PP_LAYER_PARTITION": Follow("layer_parts", parts),
+}
+"""Environment variables with a field of their own in the request."""
 
 JOINED: Mapping[str, str] = {
     "rope-scaling": "hf_overrides",

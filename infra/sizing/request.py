@@ -104,6 +104,10 @@ class SizingRequest(BaseModel):
     """Only lay out so much KV memory; activation, graphs and the rest are skipped."""
     convert: str | None = None
     """``--convert`` (``embed``, ``classify``): the model answers with vectors or scores."""
+    graph_estimate: bool = True
+    """``VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS``: an estimate of the graphs is taken out of the KV budget."""
+    layer_parts: tuple[int, ...] = ()
+    """``VLLM_PP_LAYER_PARTITION``: layers of each pipeline stage."""
     entry: Entry = Entry.SERVER
     """Server or offline class."""
     ignored: tuple[str, ...] = ()

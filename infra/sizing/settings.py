@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from interlock.infra.catalog.gpus import Gpu, gpu
-from interlock.infra.catalog.versions import newest, since, value
+from interlock.infra.catalog.gpus import Gpu, gpu, memory_of_class
+from interlock.infra.catalog.versions import meant, newest, since, value
 from interlock.infra.catalog.vllm_defaults import batch_defaults, v2_architectures
 from interlock.infra.sizing.described import draft_of, model_of
+from interlock.infra.sizing.kv.formats import DEFAULT, FORMATS, KvFormat
 from interlock.infra.sizing.kv.pages import Settings
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.request import Entry, SizingRequest
@@ -14,16 +15,6 @@ from interlock.infra.sizing.weights.ledger import Shard
 from interlock.infra.values import Version
 
 _WIDTHS = {"float32": 4, "float": 4, "float16": 2, "half": 2, "bfloat16": 2}
-# Bytes of a cached number, and of scales per token and head, by --kv-cache-dtype (vLLM: v1/kv_cache_interface.py).
-_KV_WIDTHS: tuple[tuple[str, int, int], ...] = (
-    ("int8_per_token_head", 1, 4),
-    ("fp8_per_token_head", 1, 4),
-    ("fp8", 1, 0),
-    ("int8", 1, 0),
-    ("bfloat16", 2, 0),
-    ("float16", 2, 0),
-    ("half", 2, 0),
-)
 # Drafting methods that keep asynchronous scheduling (vLLM: config/speculative.py, EagleModelTypes).
 _ASYNC_DRAFTS = ("mtp", "eagle", "eagle3", "dflash", "dspark", "ngram_gpu", "deepseek_mtp", "medusa_eagle", "extract_hidden_states")
 _V0_CHUNKED_ABOVE = 32_768
@@ -74,7 +65,8 @@ def _memory(request: SizingRequest, found: Gpu | None) -> Estimate | None:
     if request.gpu_total_gib:
         return Estimate(low=request.gpu_total_gib, likely=request.gpu_total_gib, high=request.gpu_total_gib)
     if found is None:
-        return None
+        nominal = memory_of_class(request.gpu or "")
+        return Estimate(low=nominal.low, likely=nominal.likely, high=nominal.high) if nominal else None
     return Estimate(low=found.memory_gib.low, likely=found.memory_gib.likely, high=found.memory_gib.high)
 
 
@@ -120,14 +112,15 @@ def _caches_prefixes(facts: ModelFacts | None, version: Version) -> bool:
     return facts.hybrid and since("hybrid_prefix_caching", version)
 
 
-def _kv_width(request: SizingRequest, facts: ModelFacts | None, width: int) -> tuple[int, int]:
-    stated = (request.kv_cache_dtype or "auto").lower()
-    for name, element, scales in _KV_WIDTHS:
-        if stated.startswith(name):
-            return element, scales
-    if stated in ("auto", "none", "") and facts and facts.quantization and facts.quantization.kv_cache_fp8:
-        return 1, 0
-    return width, 0
+def _kv_format(request: SizingRequest, facts: ModelFacts | None, width: int) -> KvFormat:
+    """How the cache is stored; a format that is not known counts as 16 bit, and the answer is bounded (``either``)."""
+    stated = (request.kv_cache_dtype or "").lower()
+    found = FORMATS.get(stated)
+    if found is not None:
+        return found
+    if stated in DEFAULT and facts and facts.quantization and facts.quantization.kv_cache_fp8:
+        return FORMATS["fp8"]
+    return KvFormat(width)
 
 
 def _v0_batches(request: SizingRequest, version: Version, length: int) -> tuple[int, int]:
@@ -164,7 +157,6 @@ def _kv_settings(
     request: SizingRequest, facts: ModelFacts | None, version: Version, width: int, *, in_flight: int, tokens: int, card: Gpu | None
 ) -> Settings:
     """What the KV layout depends on. ``width``: bytes of a number of the model; ``in_flight``: tokens of unfinished steps."""
-    element, scales = _kv_width(request, facts, width)
     caching = request.enable_prefix_caching
     return Settings(
         version=version,
@@ -172,8 +164,8 @@ def _kv_settings(
         pp=request.pp,
         context_parallel=request.dcp * request.pcp,
         block_size=request.block_size,
-        element=element,
-        scales=scales,
+        stored=_kv_format(request, facts, width),
+        layer_parts=request.layer_parts,
         e5m2=(request.kv_cache_dtype or "").lower() == "fp8_e5m2",
         state_element=width,
         prefix_caching=_caches_prefixes(facts, version) if caching is None else caching,
@@ -185,18 +177,12 @@ def _kv_settings(
     )
 
 
-def _version(request: SizingRequest) -> Version:
-    """The release that is asked about; the newest when none is stated."""
-    stated = Version.find(request.vllm_version) if request.vllm_version else None
-    return stated.release if stated else newest()
-
-
 def resolve(request: SizingRequest) -> Resolved:
     """Fill in the open settings. Never raises: what cannot be filled stays empty and is listed."""
     facts = model_of(request)
     card = gpu(request.gpu) if request.gpu else None
     memory = _memory(request, card)
-    version = _version(request)
+    version, unread = meant(request.vllm_version) if request.vllm_version else (newest(), "")
     own = facts.length(version) if facts else 0
     length = own if request.max_model_len in (None, -1) else request.max_model_len or 0
     v0 = not since("v1_engine", version) if request.v0_engine is None else request.v0_engine
@@ -225,9 +211,9 @@ def resolve(request: SizingRequest) -> Resolved:
         v0=v0,
         v2=v2,
         kv=kv,
-        shard=Shard(request.tp, request.pp, 0, request.tp * spread if request.expert_parallel else 1, version, spread),
+        shard=Shard(request.tp, request.pp, 0, request.tp * spread if request.expert_parallel else 1, version, spread, request.layer_parts),
         width=width,
-        unknown=(*request.ignored, *_unknown(request, dict(zip(_FILLED, filled, strict=True)))),
+        unknown=(*((unread,) if unread else ()), *request.ignored, *_unknown(request, dict(zip(_FILLED, filled, strict=True)))),
     )
 
 

@@ -38,7 +38,8 @@ def _pools(request: SizingRequest, answer: SizingResult) -> Iterator[tuple[dict[
     if known is None or request.gpu_total_gib:
         return
     larger = sorted(
-        (card for card in gpus() if card.memory_gib.likely > current * 1.1 and not card.unified_memory), key=lambda c: c.memory_gib.likely
+        (card for card in gpus() if card.pooled and card.memory_gib.likely > current * 1.1 and not card.unified_memory),
+        key=lambda c: c.memory_gib.likely,
     )
     for card in larger:
         yield {"gpu": card.name}, f"a pool of {card.name} ({card.memory_gib.likely:.0f} GiB)"

@@ -30,6 +30,7 @@ CHOICES = {
     "unknown_mixer": {"full", "mlp"},
     "caches": {"", "speech"},
     "kv_heads": {"", "falcon"},
+    "mrope": {"", "always", "unless pruned"},
     "context": {"", "behind padding", "trained", "stated"},
     "tensors": {"decoder", "encoder", "encoder-modern", "encoder-rotary", "speech"},
     "projections": {"", "shared-query"},

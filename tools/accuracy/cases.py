@@ -45,7 +45,9 @@ class Scored:
 
     @property
     def ran(self) -> bool | None:
-        """Whether the engine started; None when the log does not say clearly."""
+        """Whether the engine started; None when the log does not say clearly, or when something beside the question decided it."""
+        if self.log.get("exclude"):
+            return None
         outcome = str(self.log.get("outcome") or "").lower()
         if outcome.startswith("ok"):
             return True

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import lcm
 
 from interlock.infra.catalog.versions import since, value
+from interlock.infra.sizing.kv.formats import KvFormat
 from interlock.infra.sizing.model.compressed import resized
 from interlock.infra.sizing.model.config import ceil_div, integer
 from interlock.infra.sizing.model.facts import ModelFacts
@@ -29,10 +30,8 @@ class Settings:
     context_parallel: int = 1
     """Decode context parallel ranks: full attention is spread over them."""
     block_size: int | None = None
-    element: int = 2
-    """Bytes of one cached number (2, or 1 for fp8 and int8)."""
-    scales: int = 0
-    """Bytes of scales per token and head, for keys and values each (per-token-head formats: 4)."""
+    stored: KvFormat = KvFormat()
+    """How keys and values are stored."""
     state_element: int = 2
     """Bytes of a number in the convolution state."""
     state_float32: bool = False
@@ -48,6 +47,13 @@ class Settings:
     encoder_tokens: int = 8192
     """Tokens of an encoder's input that one step may take: as many as batched tokens."""
     capability: float = 9.0
+    layer_parts: tuple[int, ...] = ()
+    """Layers of each pipeline stage where they are stated (``VLLM_PP_LAYER_PARTITION``)."""
+
+    @property
+    def element(self) -> int:
+        """Bytes of one cached number (2, or 1 for formats of at most eight bits)."""
+        return self.stored.element
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +109,10 @@ def state_page(state: State, settings: Settings) -> int:
 def _token_bytes(layer: KvLayer, settings: Settings, sparse: bool) -> int:
     if layer.cache is Cache.INDEXER:
         return layer.head_dim + layer.head_dim // 128 * 4
+    stored = settings.stored
     if layer.cache is Cache.MLA:
-        return _SPARSE_FP8_TOKEN if sparse and settings.element == 1 else layer.head_dim * settings.element
-    return layer.heads_on_rank(settings.tp) * ((layer.head_dim + layer.value_dim) * settings.element + 2 * settings.scales)
+        return stored.latent or (_SPARSE_FP8_TOKEN if sparse and settings.element == 1 else stored.side(layer.head_dim))
+    return layer.heads_on_rank(settings.tp) * (stored.side(layer.head_dim) + stored.side(layer.value_dim))
 
 
 def base_block(facts: ModelFacts, settings: Settings) -> int:
@@ -183,7 +190,7 @@ def aligned_block(facts: ModelFacts, settings: Settings) -> int:
 def layer_specs(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: Sequence[KvLayer] = ()) -> list[tuple[int, KvSpec]]:
     """(layer index, cache) of every cache of the model, and of its draft, on one rank."""
     if facts.traits(settings.version).plain_cache:
-        settings = replace(settings, element=settings.state_element, scales=0)
+        settings = replace(settings, stored=KvFormat(settings.state_element))
     sparse = any(layer.cache is Cache.INDEXER for layer in facts.kv_layers)
     state = next((layer.state for layer in facts.kv_layers if layer.state), None)
     block, page, mode = base_block(facts, settings), 0, "none"

@@ -40,7 +40,7 @@ class Layout:
     bytes_per_token: int
     """Bytes per token of context over all layers of the heaviest stage."""
     charged: int = 0
-    """Bytes that a request is charged per block, when it is not what a block costs (packed pages before 0.29)."""
+    """Bytes that a request is charged per block, when it is not what a block costs (packed pages before 0.29, pipelines of 0.14 on)."""
     weights: tuple[int, ...] = ()
     """Before 0.27, then: bytes of a block in each kind of group, by which the logged concurrency weighs their blocks; the first is full
     attention's. (What the engine keeps for itself weighs by one layer of each group; nobody reads it.)"""
@@ -76,7 +76,8 @@ class Layout:
 @lru_cache(maxsize=4096)
 def _layout(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: tuple[KvLayer, ...]) -> Layout:
     groups = groups_of(layer_specs(facts, settings, max_model_len, drafts), settings)
-    stages = [[group.on_stage(stage_layers(facts.layers, settings.pp, i)) for group in groups] for i in range(settings.pp)]
+    cut = [stage_layers(facts.layers, settings.pp, i, settings.layer_parts) for i in range(settings.pp)]
+    stages = [[group.on_stage(layers) for group in groups] for layers in cut]
     sizes = [max((group.block_bytes for group in stage), default=0) for stage in stages]
     per_token = [sum(spec.token_bytes for group in stage for _, spec in group.members) for stage in stages]
     kinds = Counter(group.specs for group in groups)
@@ -89,7 +90,15 @@ def _layout(facts: ModelFacts, settings: Settings, max_model_len: int, drafts: t
         block_bytes=tuple(size for size in sizes if size),
         block_size=min((group.block_size for group in groups), default=settings.block_size or 16),
         bytes_per_token=max(per_token, default=0),
+        charged=_charged_whole(groups, settings),
     )
+
+
+def _charged_whole(groups: Sequence[Group], settings: Settings) -> int:
+    """0.14 to 0.16 in a pipeline: bytes per block of all stages together, which are compared with the smallest worker's memory."""
+    if settings.pp == 1 or not since("pipeline_checks_all_layers", settings.version):
+        return 0
+    return max((group.block_bytes for group in groups), default=0)
 
 
 def _packed_layout(groups: Sequence[Group], stages: Sequence[Sequence[Group]], settings: Settings, per_token: int) -> Layout:

@@ -6,7 +6,8 @@ from interlock.infra.sizing.model.families import family
 from interlock.infra.values import Version
 
 
-def _scaling(config: Config) -> Config:
+def rope_of(config: Config) -> Config:
+    """How its positions are rotated and scaled, under the older or the newer name; empty where the config says nothing."""
     return mapping(config, "rope_scaling") or mapping(config, "rope_parameters")
 
 
@@ -21,7 +22,7 @@ def limit_of(config: Config, version: Version) -> int:
         return max(0, own - integer(config, "pad_token_id", default=1) - 1)
     if how == "trained":
         return min(own, integer(config, "max_trained_positions") or own)
-    scaling = _scaling(config)
+    scaling = rope_of(config)
     kind, factor = text(scaling, "rope_type", "type"), scaling.get("factor")
     if not isinstance(factor, int | float) or factor <= 1 or how == "stated":
         return own
@@ -33,5 +34,5 @@ def limit_of(config: Config, version: Version) -> int:
 
 def unscaled_of(config: Config) -> int:
     """With longrope the context before scaling, which is taken when none is stated; else 0."""
-    longrope = text(_scaling(config), "rope_type", "type") == "longrope"
+    longrope = text(rope_of(config), "rope_type", "type") == "longrope"
     return integer(config, "original_max_position_embeddings") if longrope else 0

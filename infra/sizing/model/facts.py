@@ -38,6 +38,8 @@ class ModelFacts:
     """Where the facts come from."""
     convert: str = ""
     """``--convert``: ``embed`` or ``classify`` make a generating model answer with vectors or scores."""
+    towerless: bool = False
+    """Its encoders are not built: ``--language-model-only``, or no item of their kinds is allowed."""
 
     @cached_property
     def text(self) -> Config:
@@ -197,19 +199,29 @@ class ModelFacts:
 
     @cached_property
     def multimodal(self) -> bool:
-        """It has an encoder for images, video or sound."""
+        """It has an encoder for images, video or sound, and the encoder is built."""
+        if self.towerless:
+            return False
         whole = {**mapping(self.config, "thinker_config"), **self.config}
         return bool(mapping(whole, "vision_config") or mapping(whole, "audio_config"))
 
     @cached_property
     def vision(self) -> Config:
-        """The vision tower's part of the config; empty where there is none."""
+        """The vision tower's part of the config; empty where there is none, or none is built."""
+        if self.towerless:
+            return {}
         return mapping(self.config, "vision_config") or mapping(mapping(self.config, "thinker_config"), "vision_config")
 
     @cached_property
     def towers(self) -> Towers:
         """How its vision tower is described."""
         return towers(self.outer_type, text(self.vision, "model_type"), self.vision)
+
+    @cached_property
+    def deepstack(self) -> int:
+        """Levels of intermediate features that its tower hands to the language model."""
+        listed = self.vision.get("deepstack_visual_indexes")
+        return len(listed) if isinstance(listed, list | tuple) else self.towers.deepstack if self.vision else 0
 
     @cached_property
     def group(self) -> str:

@@ -41,6 +41,7 @@ class Family:
     sinks: bool
     parallel_norms: bool
     rotary_tables: int
+    mrope: str
     dense_width: str
     shared_width: str
     experts: str

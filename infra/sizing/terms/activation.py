@@ -9,15 +9,17 @@ from interlock.infra.sizing.terms.towers import Encoder, encoder, undescribed
 from interlock.infra.values import GIB
 
 SOURCE = "tensors live at the peak of vLLM's model code (tests/engine/activation.jsonl), runs on an H200 (0.26, 0.33), public logs"
-# Sorting the float32 logits held 9.6 to 10 copies of them (12 of 14 logs of 0.10 to 0.14).
-_SORTED_COPIES = (9.5, 9.75, 10.0)
+# Sorting the float32 logits held 9.6 to 10 copies of them (12 of 14 logs of 0.10 to 0.14). FlashInfer's kernel, which
+# VLLM_USE_FLASHINFER_SAMPLER=1 chooses and no command line shows, sorts nothing: 3.4 and 4.2 copies in two logs.
+_SORTED_COPIES = (3.3, 9.75, 10.0)
 # V0: 9 of 32 logs at that figure for its default of 256 sequences, the others from 1.3 up: fewer were often set and seldom written down.
 _V0_FEWEST = 1.3
-# With a draft the rows are those of the target's step: 8.3 in one log of 0.9.
-_FEWEST_WITH_DRAFT = 8.0
-# The fused sampler, in copies of the float32 logits. V1: 16-bit and float32 logits, probabilities and noise (14 B, traced on 0.26);
-# V2: 16-bit and float32 logits (6 B; 0.239 GiB on an H200 where the law says 0.233).
-_FUSED_V1, _FUSED_V2 = (3.3, 3.5, 3.7), (1.4, 1.5, 2.0)
+# The fused sampler of the V1 runner: logits in the model's dtype, and 12 B in float32 (logits, probabilities, noise; traced on 0.26).
+_FUSED_BYTES = 12
+# The V2 runner's, in copies of the float32 logits: 16-bit and float32 logits (6 B; 0.239 GiB on an H200 where the law says 0.233).
+_FUSED_V2 = (1.4, 1.5, 2.0)
+# What allocator and small tensors add to the V1 runner's peak: 0.003 to 0.016 in 25 logs of 0.19.
+_SMALL_GIB = 0.01
 # Tokens of all data-parallel engines meet in the experts, in chunks of at most so many (VLLM_FUSED_MOE_CHUNK_SIZE).
 _EXPERT_CHUNK = 32_768
 _MULTIPROCESSORS = 132
@@ -53,15 +55,44 @@ def _encoder(found: Resolved, facts: ModelFacts) -> Encoder | None:
     return encoder(facts, found.request.tp, found.batched_tokens, found.max_model_len, native=not found.eager, memory_gib=memory)
 
 
-def _copies(found: Resolved) -> tuple[float, float, float]:
-    """(low, likely, high) copies of the float32 logits that the version's sampler holds."""
+def _rows(found: Resolved, facts: ModelFacts) -> int:
+    """Rows of logits in the profile run: one per sequence, and only up to one per batched token."""
+    return 0 if facts.pooling else min(found.sequences, found.batched_tokens)
+
+
+def _fused_v1(found: Resolved, facts: ModelFacts, kept: float, images: Encoder | None) -> tuple[float, float, float]:
+    """Peak in the V1 runner's fused sampler: its logits, and what lives beside them until the profile run ends.
+
+    The hidden states of the whole batch (in a pipeline also the two tensors that came from the stage before), a row of the vocabulary for
+    every multiprocessor (v1/sample/ops/topk_topp_triton.py), the experts' workspace, the encoder's outputs and its pixel values
+    (v1/worker/gpu_model_runner.py::profile_run). Within 0.02 GiB of 25 logs of 0.19 on one H100.
+    """
+    rows = _rows(found, facts)
+    logits = rows * facts.vocab_size * (_FUSED_BYTES + found.width)
+    batches = found.batched_tokens * (3 if found.request.pp > 1 else 1) + rows
+    bytes_ = logits + batches * facts.hidden_size * found.width + _MULTIPROCESSORS * facts.vocab_size * 4
+    beside = kept + (images.output + images.pixels if images else 0.0)
+    likely = bytes_ / GIB + beside + BLAS_GIB + _SMALL_GIB
+    return 0.97 * logits / GIB, likely, 1.01 * likely + 0.02
+
+
+def _sampler(found: Resolved, facts: ModelFacts, kept: float, images: Encoder | None) -> tuple[tuple[float, float, float], str]:
+    """((low, likely, high) GiB, how) of the sampler's peak in that version."""
+    rows = _rows(found, facts)
+    logits = rows * facts.vocab_size * 4 / GIB
+    said = f"{rows} sequences x {facts.vocab_size} vocabulary"
     if found.v0 or not since("triton_sampler", found.version):
-        return _SORTED_COPIES
-    return _FUSED_V2 if found.v2 else _FUSED_V1
+        fewest = _V0_FEWEST if found.v0 and found.request.max_num_seqs is None else _SORTED_COPIES[0]
+        return (fewest * logits, _SORTED_COPIES[1] * logits, _SORTED_COPIES[2] * logits), f"{said} x 4 B x {_SORTED_COPIES[1]:g}"
+    if not found.v2:
+        return _fused_v1(found, facts, kept, images), f"{said} x {_FUSED_BYTES + found.width} B, and what lives beside it"
+    hidden = rows * facts.hidden_size * 2 / GIB
+    low, likely, high = (copies * logits for copies in _FUSED_V2)
+    return (low, likely + hidden, high + hidden), f"{said} x 4 B x {_FUSED_V2[1]:g}"
 
 
 def activation(found: Resolved) -> tuple[Estimate, str]:
-    """(GiB, how) of the peak on the heaviest rank."""
+    """(GiB, how) of the peak on the heaviest rank; in a pipeline that is the last, which samples."""
     facts = found.facts
     if facts is None:
         return Estimate(low=0.3, likely=1.5, high=8.0), "model unknown: range of all logs"
@@ -71,14 +102,7 @@ def activation(found: Resolved) -> tuple[Estimate, str]:
     beside = (images.output if images else 0.0) - settled
     maybe = settled if found.request.vllm_version is None else 0.0  # an older version may run
     one_pass = (passed.low - settled + 0.8 * exchange, passed.likely + beside + exchange, passed.high + beside + maybe + 1.25 * exchange)
-    # Only the last pipeline stage samples, and only up to one row per batched token.
-    rows = 0 if facts.pooling else min(found.sequences, found.batched_tokens)
-    logits = rows * facts.vocab_size * 4 / GIB
-    copies = _copies(found)
-    fewest = _V0_FEWEST if found.v0 and found.request.max_num_seqs is None else copies[0]
-    fewest = min(fewest, _FEWEST_WITH_DRAFT) if found.request.speculative_method else fewest
-    hidden = 0.0 if copies is _SORTED_COPIES else rows * facts.hidden_size * 2 / GIB
-    sampler = (fewest * logits, copies[1] * logits + hidden, copies[2] * logits + hidden)
+    sampler, sampled = _sampler(found, facts, passed.kept, images)
     peaks = (images.low, images.likely, images.high + maybe) if images else (0.0, 0.0, 0.0)
     largest = tuple(max(0.0, size - settled) for size in peaks)
     parts = {"forward": one_pass, "sampler": sampler, "encoder": largest}
@@ -87,7 +111,7 @@ def activation(found: Resolved) -> tuple[Estimate, str]:
     how = {
         "forward": f"{found.batched_tokens} batched tokens x {passed.likely * GIB / max(found.batched_tokens, 1) / 1024:.0f} KiB "
         f"({passed.peak_in})",
-        "sampler": f"{rows} sequences x {facts.vocab_size} vocabulary x 4 B x {copies[1]:g}",
+        "sampler": sampled,
         "encoder": images.how if images else "",
     }[likely_part]
     return Estimate(low=figures[0], likely=figures[1], high=figures[2]), how

@@ -1,5 +1,7 @@
 """CUDA graphs, and what PyTorch does not see: context, NCCL, workspaces, buffers of the model runner."""
 
+from math import ceil
+
 from interlock.infra.catalog.versions import since, value
 from interlock.infra.sizing.result import Estimate
 from interlock.infra.sizing.settings import Resolved
@@ -11,8 +13,14 @@ _USUAL_GRAPHS = 86
 # (first capture, all others at the usual count) of a 32-layer dense model: low, likely, high
 # (logged estimates of 0.20 and later: 0.23 to 0.71 GiB; 0.69 on an H200 with 0.33).
 _GRAPH_GIB = ((0.05, 0.1), (0.1, 0.4), (0.2, 0.7))
-# One GPU: 0.02 to 0.14 in 12 logs of 0.9 to 0.15; 0.07 to 0.30 since 0.20, 0.225 (0.26) and 0.146 (0.33) on an H200; V0 0.01 to 0.35.
-_OTHER = {"v0": (0.0, 0.12, 0.4), "v1": (0.01, 0.1, 0.2), "late v1": (0.05, 0.225, 0.35), "consumed": (0.05, 0.146, 0.35)}
+# With expert parallelism over data-parallel engines the second capture of each mode holds buffers of the exchange, and the estimate takes
+# it for every graph (first + (n - 1) x second): 118 GiB are reported on B200s, of which little is used.
+_EXCHANGED_GIB = 0.8
+# One GPU: 0.02 to 0.14 in 12 logs of 0.9 to 0.17; 0.24 to 0.27 in 24 of 0.18 and 0.19 (0.46 in one); 0.07 to 0.30 since 0.20, 0.225 (0.26)
+# and 0.146 (0.33) on an H200; V0 0.01 to 0.35.
+_OTHER = {"v0": (0.0, 0.12, 0.4), "v1": (0.01, 0.1, 0.2), "late v1": (0.05, 0.245, 0.47), "consumed": (0.05, 0.146, 0.35)}
+# A stage of a pipeline whose ranks are no tensor-parallel group: 0.07 in three logs of 0.19, no log of the others.
+_STAGE = {"v0": (0.05, 0.32, 1.0), "v1": (0.02, 0.1, 0.8), "late v1": (0.02, 0.07, 0.8), "consumed": (0.05, 0.2, 0.9)}
 # What a tensor-parallel group adds: (over NVLink, more than two ranks) -> low, likely, high. 0.54 and 0.55 (2 H100), 1.38 (2 H200),
 # 0.95 to 1.84 (4, NVLink), 0.2 to 1.7 (4, PCIe).
 _GROUP = {
@@ -21,6 +29,13 @@ _GROUP = {
     (False, False): (0.05, 0.3, 0.8),
     (False, True): (0.05, 0.6, 1.7),
 }
+# With the workspace of the fused all-reduce: collectives as above without it, 0.32 GiB (2 ranks) and 0.38 to 0.46 (4) in logs of 0.19.
+_FUSED_GROUP = {False: (0.25, 0.33, 0.8), True: (0.35, 0.42, 1.1)}
+# Memory that all GPUs address at once comes in pieces of 512 MiB on Hopper and later (cuMulticastGetGranularity).
+_MULTICAST_GIB = 0.5
+# MiB that the fused all-reduce takes at most, by compute capability and ranks
+# (compilation/passes/fusion/allreduce_rms_fusion.py, FI_ALLREDUCE_FUSION_MAX_SIZE_MB).
+_FUSED_MIB = {9.0: {2: 64, 4: 2, 8: 1}, 10.0: {2: 64, 4: 32, 8: 1}, 10.3: {2: 64, 4: 64, 8: 4}}
 
 # Cards up to this size are bought without NVLink.
 _LARGEST_CONSUMER_GIB = 33.0
@@ -43,8 +58,8 @@ def graphs(found: Resolved) -> tuple[Estimate, str]:
     """GiB that the estimate of CUDA graphs takes out of the KV budget."""
     if found.eager:
         return Estimate(low=0, likely=0, high=0), "eager: no graphs"
-    if not graphs_counted(found):
-        return Estimate(low=0, likely=0, high=0), "not taken out of the KV budget in this version (comes on top of the utilization)"
+    if not graphs_counted(found) or not found.request.graph_estimate:
+        return Estimate(low=0, likely=0, high=0), "not taken out of the KV budget (they come on top of the utilization)"
     facts = found.facts
     scale = 1.0
     if facts is not None and facts.layers:
@@ -53,6 +68,9 @@ def graphs(found: Resolved) -> tuple[Estimate, str]:
     share = (pieces + whole) / _USUAL_GRAPHS
     low, likely, high = (scale * (first + each * share) for first, each in _GRAPH_GIB)
     how = f"{pieces} piecewise and {whole} whole graphs of {facts.layers if facts else 0} layers"
+    if found.request.dp > 1 and found.request.expert_parallel:
+        high += _EXCHANGED_GIB * (pieces + whole)
+        how += f"; the estimate extrapolates a capture that may hold {_EXCHANGED_GIB:g} GiB of the experts' exchange"
     return Estimate(low=low, likely=likely, high=high), how
 
 
@@ -72,17 +90,47 @@ def non_torch(found: Resolved) -> tuple[Estimate, str]:
     """GiB outside PyTorch's allocator (since 0.27: all that is consumed besides weights)."""
     tp, pp = found.request.tp, found.request.pp
     state = sampler_state_bytes(found) / GIB
-    figures = [_OTHER[_accounting(found)]]
+    figures = [(_STAGE if pp > 1 and tp == 1 else _OTHER)[_accounting(found)]]
+    said = [f"tensor parallel {tp}"]
     if tp > 1:
-        figures.append(_GROUP[_linked(found), tp > 2])
+        workspace = fused_workspace(found)
+        figures.append(_GROUP[_linked(found), tp > 2] if workspace is None else _with_workspace(workspace, tp))
+        said += ["buffers of the fused all-reduce"] if workspace is not None else []
     if found.request.dp > 1 and found.request.expert_parallel:
         others = found.request.dp - 1
         figures.append((0.0, 0.15 * others, 0.3 * others))
-    if pp > 1:
+    if pp > 1 and tp > 1:
         figures.append((0.05, 0.2, 0.6))
     low, likely, high = (sum(figure[i] for figure in figures) + state for i in range(3))
-    how = f"tensor parallel {tp}" + (f" + sampler state of {found.sequences} sequences" if state else "")
-    return Estimate(low=low, likely=likely, high=high), how
+    said += [f"sampler state of {found.sequences} sequences"] if state else []
+    return Estimate(low=low, likely=likely, high=high), " + ".join(said)
+
+
+def fused_workspace(found: Resolved) -> tuple[float, float, float] | None:
+    """GiB of the buffers of the all-reduce that is fused with a norm; None where nothing is fused.
+
+    FlashInfer's trtllm backend holds three buffers (ranks x largest input, flags, three times ranks x largest input), its mnnvl backend one
+    of three such parts, each in whole pieces that all GPUs can address. It is on for compiled engines on compute 9.0 and 10.x; without
+    NVSwitch it fails and nothing is held, so the low end never counts it.
+    """
+    backend = str(value("allreduce_workspace", found.version))
+    largest = _FUSED_MIB.get(found.capability, {}).get(found.request.tp)
+    if not backend or largest is None or found.eager or not _linked(found):
+        return None
+    input_gib = found.request.tp * largest / 1024
+    three = _pieces(input_gib) + _pieces(0.0) + _pieces(3 * input_gib)
+    one = _pieces(3 * input_gib)
+    likely = {"trtllm": three, "mnnvl": one, "either": (one + three) / 2, "unread": three / 2}[backend]
+    return 0.0, likely, three
+
+
+def _pieces(gib: float) -> float:
+    return max(1, ceil(gib / _MULTICAST_GIB)) * _MULTICAST_GIB
+
+
+def _with_workspace(workspace: tuple[float, float, float], tp: int) -> tuple[float, float, float]:
+    low, likely, high = _FUSED_GROUP[tp > 2]
+    return low + workspace[0], likely + workspace[1], high + workspace[2]
 
 
 def _accounting(found: Resolved) -> str:

@@ -6,7 +6,7 @@ deployment that compiles, its activations are torch's own, which keep one tensor
 
 from dataclasses import dataclass
 
-from interlock.infra.sizing.model.config import Config, integer, mapping, sequence, text
+from interlock.infra.sizing.model.config import Config, integer, mapping, text
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.terms.forward import BLAS_GIB
 from interlock.infra.values import GIB
@@ -42,6 +42,8 @@ class Encoder:
     high: float
     output: float
     how: str
+    pixels: float = 0.0
+    """GiB of the dummy items' pixel values, which live as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +134,8 @@ def _pixels(kind: str, tower: Tower) -> int:
 
 def _deepstack(facts: ModelFacts, vision: Config) -> float:
     """Embeddings of intermediate layers, kept to the end (Qwen3-VL)."""
-    listed = sequence(vision, "deepstack_visual_indexes")
-    levels = len(listed) if listed or "deepstack_visual_indexes" in vision else facts.towers.deepstack
     merge = integer(vision, "spatial_merge_size", default=2)
-    return levels * (integer(vision, "out_hidden_size") or facts.hidden_size) / merge**2
+    return facts.deepstack * (integer(vision, "out_hidden_size") or facts.hidden_size) / merge**2
 
 
 def output_elements(facts: ModelFacts) -> int:
@@ -179,4 +179,5 @@ def encoder(facts: ModelFacts, tp: int, batched_tokens: int, length: int, *, nat
     high = likely * (1.5 if guessed else 1.06) + 0.05
     if kind == "gemma4":  # an older transformers may build that table; logs of 0.20, 0.21 and 0.28 leave no room for more
         high = max(high, UNKNOWN_GIB[2])
-    return Encoder(low * (0.5 if guessed else 0.9), likely, high, output, f"encoder: {items} x {item.patches} patches")
+    seen = items * item.patches * _pixels(kind, _tower(mapping(facts.config, "vision_config"), 1, native)) * _ELEMENT / GIB
+    return Encoder(low * (0.5 if guessed else 0.9), likely, high, output, f"encoder: {items} x {item.patches} patches", seen)

@@ -1,7 +1,7 @@
 """Weights after loading, with their uncertainty, and the extras that share the weights' place: drafts and adapters."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.config import integer, round_up
@@ -73,7 +73,8 @@ def _spread(facts: ModelFacts) -> tuple[float, float]:
 def _from_checkpoint(facts: ModelFacts, shard: Shard, derived: RankWeights) -> int:
     """A known checkpoint size shared out as the derived tensors are; modules for multi-token prediction stay on disk."""
     one = Shard(version=shard.version)
-    whole, stored = rank_weights(facts, one).param_bytes, facts.checkpoint_bytes or 0
+    stored = facts.checkpoint_bytes or 0
+    whole = rank_weights(replace(facts, towerless=False) if facts.towerless else facts, one).param_bytes
     predicts = integer(facts.text, "num_nextn_predict_layers", "mtp_num_hidden_layers")
     unused = draft_bytes(facts, "mtp", None, one, facts.dtype_bytes) if predicts else 0
     return int(stored * derived.param_bytes / (whole + unused)) if whole else stored // (shard.tp * shard.pp)
@@ -104,7 +105,7 @@ def packing_bytes(found: Resolved, facts: ModelFacts, marlin: bool = False) -> i
     rows = round_up(inter, 128) if both else made
     outputs = round_up(hidden, 256) if both else hidden
     packed = 2 * rows * round_up(hidden, 256) + outputs * round_up(made, 256 if not both else 128)
-    layers = len(stage_layers(facts.layers, shard.pp, shard.stage))
+    layers = len(stage_layers(facts.layers, shard.pp, shard.stage, shard.layer_parts))
     return layers * count * (packed - 3 * hidden * made) * 17 // 32
 
 
@@ -114,7 +115,8 @@ def loaded(found: Resolved, facts: ModelFacts) -> Loaded:
     worst = worst_stage(facts, found.shard, found.width)
     base = _from_checkpoint(facts, found.shard, worst) if facts.checkpoint_bytes else worst.param_bytes
     packed = packing_bytes(found, facts)
-    extra = worst.extra_bytes + worst.padding_bytes + packed
+    levels = found.batched_tokens * facts.hidden_size * found.width * facts.deepstack
+    extra = worst.extra_bytes + worst.padding_bytes + packed + levels
     draft = draft_bytes(facts, found.request.speculative_method, found.draft, found.shard, found.width)
     adapters = adapters_bytes(found)
     down, up = _spread(facts)

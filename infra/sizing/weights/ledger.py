@@ -28,6 +28,8 @@ class Shard:
     version: Version = field(default_factory=newest)
     data_ranks: int = 1
     """Data-parallel ranks, over which experts are cut too."""
+    layer_parts: tuple[int, ...] = ()
+    """Layers of each pipeline stage where they are stated."""
 
     @property
     def expert_slices(self) -> int:

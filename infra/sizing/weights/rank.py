@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from interlock.infra.catalog.versions import since
+from interlock.infra.catalog.versions import newest, since
 from interlock.infra.sizing.model.compressed import is_compressed
-from interlock.infra.sizing.model.config import integer, text, truth
+from interlock.infra.sizing.model.config import Config, integer, text, truth
+from interlock.infra.sizing.model.context import rope_of
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.families import Traits
 from interlock.infra.sizing.weights import compressed
@@ -14,6 +15,7 @@ from interlock.infra.sizing.weights.encoders import encoder_tensors, labels, spe
 from interlock.infra.sizing.weights.ledger import Ledger, Shard
 from interlock.infra.sizing.weights.recurrent import recurrent
 from interlock.infra.sizing.weights.towers import tower
+from interlock.infra.values import Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +32,11 @@ class RankWeights:
     """What the allocator holds beyond the tensors."""
 
 
-def stage_layers(layers: int, pp: int, stage: int) -> range:
-    """Layers of one pipeline stage: equal parts; the rest goes to the stages before the last, from the back
+def stage_layers(layers: int, pp: int, stage: int, stated: tuple[int, ...] = ()) -> range:
+    """Layers of one pipeline stage: as stated, else equal parts; the rest goes to the stages before the last, from the back
     (vLLM: ``distributed/utils.py::get_pp_indices``)."""
-    parts = [layers // pp] * pp
-    for i in range(2, layers % pp + 2):
+    parts = list(stated) if len(stated) == pp and sum(stated) == layers else [layers // pp] * pp
+    for i in range(2, (layers - sum(parts)) + 2):
         parts[-i] += 1
     start = sum(parts[:stage])
     return range(start, start + parts[stage])
@@ -51,9 +53,9 @@ def rank_weights(facts: ModelFacts, shard: Shard, width: int | None = None) -> R
         encoder_tensors(ledger, facts)
     else:
         _decoder(ledger, facts, facts.traits(shard.version))
-    buffers = _rotary_bytes(facts, width)
-    if "mla" in facts.mixers:
-        here = stage_layers(facts.layers, shard.pp, shard.stage)
+    buffers = rotary_bytes(facts, width, shard.version)
+    if "mla" in facts.mixers and facts.family.latent_cached:
+        here = stage_layers(facts.layers, shard.pp, shard.stage, shard.layer_parts)
         buffers += blocks.absorbed_bytes(facts, shard.tp) * sum(facts.mixers[i] == "mla" for i in here)
     return RankWeights(ledger.bytes, ledger.elements, buffers, ledger.padding)
 
@@ -70,7 +72,7 @@ def _decoder(ledger: Ledger, facts: ModelFacts, family: Traits) -> None:
         ledger.vocabulary(facts.vocab_size, hidden)
         if family.head_bias:
             ledger.vocabulary(facts.vocab_size, 1)
-    for index in stage_layers(facts.layers, shard.pp, shard.stage):
+    for index in stage_layers(facts.layers, shard.pp, shard.stage, shard.layer_parts):
         _layer(ledger, facts, family, index)
     if shard.first or not since("vision_on_first_stage", shard.version):
         tower(ledger, facts)
@@ -156,15 +158,37 @@ def _is_expert_letter(facts: ModelFacts, index: int) -> bool:
     return isinstance(pattern, str | list) and index < len(pattern) and pattern[index] in ("E", "moe")
 
 
-def _rotary_bytes(facts: ModelFacts, width: int) -> int:
-    """Tables of sines and cosines: one per distinct setting, positions x rotary width."""
+# Positions that a table of interleaved (MRoPE) angles holds for each of the model's (layers/rotary_embedding/mrope.py).
+_MROPE_POSITIONS = 4
+
+
+def rotary_bytes(facts: ModelFacts, width: int, version: Version | None = None) -> int:
+    """Tables of sines and cosines: one per distinct setting, positions x rotary width.
+
+    The table of a linearly scaled setting is as many times longer (layers/rotary_embedding/linear_scaling_rope.py): Gemma 3's global one
+    is, its local one is not. A table for positions of three kinds holds four times the model's positions.
+    """
     config = facts.text
-    if facts.pooling or text(config, "position_embedding_type") == "absolute" or not facts.attention_heads:
+    if facts.pooling or text(config, "position_embedding_type") in ("absolute", "nope") or not facts.attention_heads:
         return 0
-    partial = config.get("partial_rotary_factor")
+    scaling = rope_of(config)
+    partial = config.get("partial_rotary_factor") or scaling.get("partial_rotary_factor")
     share = partial if isinstance(partial, int | float) and 0 < partial <= 1 else 1.0
     rotary = integer(config, "qk_rope_head_dim") or int(facts.head_dim * share)
-    return facts.max_position * rotary * width * facts.family.rotary_tables
+    tables = float(facts.family.rotary_tables)
+    factor = scaling.get("factor")
+    if facts.family.context == "stated" and text(scaling, "rope_type", "type") == "linear" and isinstance(factor, int | float):
+        tables += max(factor, 1) - 1
+    if _interleaved(facts, scaling, version):
+        tables *= _MROPE_POSITIONS
+    return int(facts.max_position * rotary * width * tables)
+
+
+def _interleaved(facts: ModelFacts, scaling: Config, version: Version | None) -> bool:
+    """Whether the table holds four times the model's positions."""
+    if not (facts.family.mrope or scaling.get("mrope_section")):
+        return False
+    return not (facts.family.mrope == "unless pruned" and since("mrope_table_short", version or newest()))
 
 
 def whole_weights(facts: ModelFacts) -> int:

@@ -9,6 +9,8 @@ from interlock.infra.sizing.weights.ledger import Ledger
 
 def tower(ledger: Ledger, facts: ModelFacts) -> None:
     """Encoder and projector of a multimodal model on one rank."""
+    if facts.towerless:
+        return
     thinker = mapping(facts.config, "thinker_config")
     sound = mapping(thinker, "audio_config")
     if text(sound, "model_type") == "qwen3_omni_moe_audio_encoder":
@@ -30,8 +32,7 @@ def _qwen3(ledger: Ledger, facts: ModelFacts, vision: Config) -> None:
         _attention(ledger, width)
         ledger.column("visual.mlp.fc1", width, inter, bias=True)
         ledger.row("visual.mlp.fc2", inter, width, bias=True)
-    deep = vision.get("deepstack_visual_indexes")
-    mergers = len(deep) if isinstance(deep, list | tuple) else facts.towers.deepstack
+    mergers = facts.deepstack
     merged = width * merge * merge
     for i in range(1 + mergers):
         ledger.add(2 * (width if i == 0 else merged))
