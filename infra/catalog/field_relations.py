@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from interlock.infra.catalog.relations import Conditions, Known, Row, holds, names_of, told
+from interlock.infra.catalog.relations import Conditions, Known, Row, flat, holds, names_of, needs_of, told
 from interlock.infra.catalog.tables import table
 
-_SEGMENT = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
+SEGMENT = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
+"""One step of a path: a key in brackets, or a name; neither for ``[]``, every item of a list."""
 
 
 class FieldRelation(Row):
@@ -38,6 +39,16 @@ class FieldRelation(Row):
     def names(self) -> frozenset[str]:
         """Every path that the row asks for."""
         return names_of(self.when, self.message, self.fix)
+
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """First keys of the paths that must be stated for the row to fire."""
+        return frozenset(SEGMENT.findall(name)[0][0] or SEGMENT.findall(name)[0][1] for name in needs_of(self.when))
+
+    @cached_property
+    def of_absence(self) -> bool:
+        """Whether it fires on something that is not stated, which a partial document (a patch) says of everything."""
+        return any(each.test == "stated" and not each.operand for each in flat(self.when))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +80,26 @@ def field_relations() -> Mapping[str, tuple[FieldRelation, ...]]:
     return {name: tuple(rows) for name, rows in found.items()}
 
 
-def field_refused(name: str, value: Any, readable: Callable[[str], bool] = lambda _: True) -> Iterator[FieldRefused]:
-    """The rows of a type that fire on a value of it. ``readable`` says whether a text is what will be applied (no template)."""
+def field_refused(
+    name: str, value: Mapping[str, Any], readable: Callable[[Any], bool] = lambda _: True, *, whole: bool = True
+) -> Iterator[FieldRefused]:
+    """The rows of a type that fire on a value of it. ``readable`` says whether a scalar is what will be applied (no template);
+    of a document that is not ``whole`` nothing is said about what is not stated."""
     for row in field_relations().get(name, ()):
+        if not row.needs <= value.keys() or (row.of_absence and not whole):
+            continue
         known = Known({path: said_at(value, path, readable) for path in row.names}, {})
         if holds(row.when, known):
             yield FieldRefused(row, told(row.message, known), told(row.fix, known))
 
 
-def said_at(value: Any, path: str, readable: Callable[[str], bool] = lambda _: True) -> Said:
+def said_at(value: Any, path: str, readable: Callable[[Any], bool] = lambda _: True) -> Said:
     """What plain data says at a path. ``[]`` gathers over a list, items that lack the rest left out."""
     found, many = [value], False
-    for key, name in _SEGMENT.findall(path):
+    for key, name in SEGMENT.findall(path):
         following: list[Any] = []
         for each in found:
-            if isinstance(each, str) and not readable(each):
+            if not readable(each):
                 return Said()
             if not key and not name:
                 many = True
@@ -97,6 +113,6 @@ def said_at(value: Any, path: str, readable: Callable[[str], bool] = lambda _: T
         found = following
         if not found and not many:
             return Said(absent=True)
-    if any(isinstance(each, str) and not readable(each) for each in found):
+    if not all(map(readable, (item for each in found for item in (each, *(each if isinstance(each, list) else ()))))):
         return Said()
     return Said(known=True, value=found if many else found[0])

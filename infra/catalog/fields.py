@@ -8,6 +8,8 @@ from typing import Any, Literal
 from interlock.infra.catalog.tables import table
 from interlock.infra.values import Version
 
+_RAY = "ray_fields.json"
+
 
 @dataclass(frozen=True, slots=True)
 class Resource:
@@ -51,6 +53,21 @@ def ray_model(name: str, version: str | None) -> Model | None:
     return Model(row["fields"], tuple(row["required"]), row["forbids_others"]) if row else None
 
 
+def ray_fields(name: str, version: str | None) -> Mapping[str, str] | None:
+    """Every key that a model takes in a version, or in any that was read where the version is not one of these; None where a version
+    ignores what it does not know, or where there is no such model."""
+    exact = ray_model(name, version)
+    rows = [exact] if exact else [Model(row["fields"], (), row["forbids_others"]) for row in table(_RAY)["models"].get(name, ())]
+    return {key: kind for row in rows for key, kind in row.fields.items()} if rows and all(row.forbids_others for row in rows) else None
+
+
+def ray_within(version: str | None) -> bool:
+    """Whether a version lies between the oldest and the newest that were read; one that is not known counts as such."""
+    key, read = Version.parse(version or ""), table(_RAY)["versions"]
+    oldest, newest = Version.parse(read[0]), Version.parse(read[-1])
+    return key is None or oldest is None or newest is None or oldest <= key <= newest
+
+
 def ray_start_option(name: str, version: str | None) -> str | None:
     """Kind of an option of ``ray start`` without its dashes (integer, number, text, switch); None as for ``ray_model``."""
     row = _agreed("start", name, version)
@@ -59,12 +76,12 @@ def ray_start_option(name: str, version: str | None) -> str | None:
 
 def ray_knows(part: Literal["models", "start", "accelerators"], name: str) -> bool:
     """Whether any version that was read has the name: what none has is a mistake in every version."""
-    return name in table("ray_fields.json")[part]
+    return name in table(_RAY)[part]
 
 
 def _agreed(part: str, name: str, version: str | None) -> Mapping[str, Any] | None:
     """The row that holds in ``version``: its own, or that of the versions read on both sides when it is the same."""
-    data = table("ray_fields.json")
+    data = table(_RAY)
     key, read = Version.parse(version or ""), data["versions"]
     keys = [found for each in read if (found := Version.parse(each))]
     if key is None or not keys[0] <= key <= keys[-1]:

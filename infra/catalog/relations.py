@@ -103,13 +103,29 @@ Conditions = tuple[Condition | tuple[tuple[Condition, ...], ...], ...]
 """All must hold; a list of lists holds when all conditions of one inner list do."""
 
 
+def flat(when: Conditions) -> list[Condition]:
+    """Every condition, those of alternatives too."""
+    return [one for part in when for one in ([part] if isinstance(part, Condition) else [inner for group in part for inner in group])]
+
+
 def names_of(when: Conditions, *texts: str) -> frozenset[str]:
     """Every name that conditions and messages ask for."""
-    each = [one for part in when for one in ([part] if isinstance(part, Condition) else [inner for group in part for inner in group])]
+    each = flat(when)
     operands = [text for one in each for text in _texts(one.operand)]
     shown = re.findall(r"\{([^}]*)\}", "".join(texts))
     asked = [name for text in (*operands, *shown) if text.startswith("=") for name in names_in(text)]
     return frozenset([*(name for one in each for name in names_in(one.of)), *asked, *(name for name in shown if not name.startswith("="))])
+
+
+def needs_of(when: Conditions) -> frozenset[str]:
+    """Names that must have a value for the conditions to hold: those that are tested outside of alternatives."""
+    tested = [each for each in when if isinstance(each, Condition) and (each.test != "stated" or each.operand)]
+    return frozenset(
+        name
+        for each in tested
+        for text in (each.of, *(text for text in _texts(each.operand) if text.startswith("=")))
+        for name in names_in(text)
+    )
 
 
 class Relation(Row):
@@ -142,15 +158,7 @@ class Relation(Row):
     @cached_property
     def needs(self) -> frozenset[str]:
         """Names that must have a value for the row to fire: those that it tests outside of alternatives."""
-        tested = [each for each in self.when if isinstance(each, Condition) and (each.test != "stated" or each.operand)]
-        asked = [
-            name
-            for each in tested
-            for text in (each.of, *_texts(each.operand))
-            if text == each.of or text.startswith("=")
-            for name in names_in(text)
-        ]
-        return frozenset(asked)
+        return needs_of(self.when)
 
 
 def _texts(operand: Any) -> list[str]:
@@ -213,7 +221,7 @@ def refused(
 ) -> Iterator[Refused]:
     """The rows that fire on ``facts`` in ``version``. A name that is not in ``facts`` is unknown; so is any row of an unread version.
 
-    ``written``: every flag (and ``env:NAME``) that may be stated, so that rows about others are passed over.
+    ``written``: every flag (and ``env:NAME``) that may be stated, so that rows about others are skipped.
     """
     found = rows or relations()
     key = Version.parse(version or "")

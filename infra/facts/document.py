@@ -18,3 +18,7 @@ class DocumentProblem:
     path: str = ""
     value: str = ""
     remedy: str = ""
+    severity: str = ""
+    """``error`` or ``warning`` where it is not that of its kind."""
+    fault: str = ""
+    """A narrower name of the fault than its kind."""

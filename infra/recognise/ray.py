@@ -21,6 +21,7 @@ from interlock.infra.recognise.accelerators import product_fact
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
+from interlock.infra.recognise.ray_schema import serve_problems, start_problems
 from interlock.infra.recognise.workloads import engines_in, vendor
 
 _CLUSTER = {
@@ -48,6 +49,8 @@ def read_ray(root: Node, document: Document, context: Context) -> Iterator[Workl
             source, "embedded-yaml-broken", "serveConfigV2 holds no valid YAML mapping", text.path, remedy="repair the text"
         )
     facts = _facts(root, cluster, pods)
+    yield from start_problems(cluster, source, facts.version)
+    yield from serve_problems(config, source, facts.version)
     engines = list(serve.engines(config, pods)) if config.mapping else []
     for found in engines:
         yield _workload(source, found, pods, replace(facts, deployments=(found.deployment,)))
@@ -124,6 +127,8 @@ def _facts(root: Node, cluster: Node, pods: tuple[PodRead, ...]) -> RayFacts:
     tolerant = annotations["ray.io/ft-enabled"].boolean() if annotations["ray.io/ft-enabled"] else absent()
     if cluster["gcsFaultToleranceOptions"]:
         tolerant = known(True, cluster["gcsFaultToleranceOptions"].path)
+    if not cluster:
+        tolerant = unknown(cluster.path, "the cluster is not described")
     return RayFacts(
         kind=root["kind"].string(),
         version=_tagged(images[0], _RAY_TAG) if images and stated.absent else stated,

@@ -4,11 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from typing import Any
 
+from interlock.infra.catalog import fields as resources
+from interlock.infra.catalog.field_relations import SEGMENT, field_refused
 from interlock.infra.catalog.tables import table
 from interlock.infra.engine.words import templated
 from interlock.infra.facts import DocumentProblem, Origin
-from interlock.infra.recognise.document import Node
+from interlock.infra.recognise.document import Node, is_unknown
 
 # Kubernetes deprecation guide: group versions that no supported API server has any more.
 REMOVED = {
@@ -25,6 +28,21 @@ REMOVED = {
 }
 _MOST = 40
 _EXPECTED = {"string": "a text", "integer": "a whole number", "boolean": "true or false", "number": "a number"}
+
+
+# What RayJob calls the field.
+_SIBLINGS = {("RayService.spec", "rayClusterSpec"): "rayClusterConfig"}
+
+
+def _entry(name: str) -> Mapping[str, Any] | None:
+    """A named type, of Kubernetes itself or of a custom resource; None for a scalar."""
+    own: Mapping[str, Any] | None = table("k8s_fields.json")["types"].get(name)
+    return own if own is not None else resources.types().get(name)
+
+
+def readable(value: Any) -> bool:
+    """Whether a value is what will be applied: known now, and no text that something else fills in."""
+    return not is_unknown(value) and not (isinstance(value, str) and templated(value))
 
 
 @cache
@@ -48,14 +66,17 @@ def schema_problems(root: Node, origin: Origin, *, whole: bool) -> list[Document
         said = f"{version} {kind} exists in no supported Kubernetes"
         place = root["apiVersion"].path
         return [DocumentProblem(origin, "schema-broken", said, place, version, f"use {current} and its fields")]
-    name = table("k8s_fields.json")["kinds"].get(f"{version}/{kind}")
+    name, custom = table("k8s_fields.json")["kinds"].get(f"{version}/{kind}"), resources.resources().get(f"{version}/{kind}")
+    name = name or (custom.type if custom else None)
     if name is None:
         return []
-    walker = _Walker(origin, whole, [])
+    whole = whole and not _patch(root)
+    walker = _Walker(origin, whole, [], behind=custom.behind if custom else False)
     walker.type(root, name, ())
     if whole:
         _selector(root, walker)
         _mounts(root, walker)
+        _images(root, walker)
     return walker.found[:_MOST]
 
 
@@ -64,9 +85,11 @@ class _Walker:
     origin: Origin
     whole: bool
     found: list[DocumentProblem]
+    behind: bool = False
+    """Newer releases of the custom resource may have fields that the table has not."""
 
-    def add(self, kind: str, text: str, path: str, value: str = "", remedy: str = "") -> None:
-        self.found.append(DocumentProblem(self.origin, kind, text, path, value[:80], remedy))
+    def add(self, kind: str, text: str, path: str, value: str = "", remedy: str = "", **more: str) -> None:
+        self.found.append(DocumentProblem(self.origin, kind, text, path, value[:80], remedy, **more))
 
     def type(self, node: Node, name: str, above: tuple[str, ...]) -> None:
         """A value that should be of a named type."""
@@ -75,7 +98,7 @@ class _Walker:
         if not isinstance(node.value, Mapping):
             self._mismatch(node, "a mapping")
             return
-        entry = table("k8s_fields.json")["types"][name]
+        entry = _entry(name) or {"fields": {}, "required": ()}
         for key, child in node.fields():
             if key == "status" and not above:
                 continue
@@ -84,9 +107,29 @@ class _Walker:
                 self._stranger(child, key, name, above)
             elif child:
                 self.value(child, expected, (*above, name))
+                self._limits(child, entry.get("enums", {}).get(key), entry.get("bounds", {}).get(key))
         for key in entry["required"] if self.whole else ():
-            if not node[key]:
+            if not node[key] and not any((name, other) in _SIBLINGS for other in node.mapping):
                 self.add("schema-broken", f"{name} needs the field {key}", node.path, remedy=f"add {key}")
+        for refused in field_refused(name, node.mapping, readable, whole=self.whole):
+            row = refused.relation
+            place = _place(node, row.at)
+            self.add("schema-broken", refused.message, place.path, place.string(), refused.fix, severity=row.severity, fault=row.id)
+
+    def _limits(self, node: Node, allowed: list[Any] | None, bounds: Mapping[str, float] | None) -> None:
+        """Values that a custom resource's schema lists, and the range that it gives."""
+        for item in (node.items() if node.is_list else (node,)) if allowed or bounds else ():
+            if not readable(item.value) or isinstance(item.value, Mapping | list | bool):
+                continue
+            if allowed and item.value not in allowed:
+                some = ", ".join(map(str, allowed[:12]))
+                self.add("schema-broken", f"{item.string()[:60]!r} is none of {some}", item.path, item.string(), "write one of these")
+            size = len(item.value) if isinstance(item.value, str) else item.value
+            lower, upper = ("minLength", "maxLength") if isinstance(item.value, str) else ("minimum", "maximum")
+            least, most = (bounds or {}).get(lower), (bounds or {}).get(upper)
+            if isinstance(size, int | float) and ((least is not None and size < least) or (most is not None and size > most)):
+                text = f"{item.string()[:60]!r} is outside of the bounds {'' if least is None else least}..{'' if most is None else most}"
+                self.add("schema-broken", text, item.path, item.string(), "choose a value within the bounds")
 
     def value(self, node: Node, expected: str, above: tuple[str, ...]) -> None:
         """A value of any kind: list, mapping, type or scalar."""
@@ -104,7 +147,7 @@ class _Walker:
                 return
             for _, child in node.fields():
                 self.value(child, expected[4:], above)
-        elif expected in table("k8s_fields.json")["types"]:
+        elif _entry(expected) is not None:
             self.type(node, expected, above)
         else:
             self._scalar(node, expected)
@@ -132,11 +175,19 @@ class _Walker:
 
     def _stranger(self, node: Node, key: str, name: str, above: tuple[str, ...]) -> None:
         """A field that its type does not have: misspelt, at home somewhere on the way, or of no type at all."""
-        fields = table("k8s_fields.json")["types"][name]["fields"]
+        fields = (_entry(name) or {})["fields"]
+        sibling = _SIBLINGS.get((name, key))
+        if sibling:
+            said = f"{name} has no field {key}, RayJob has; {sibling} is meant, and without it the object is refused"
+            self.add("schema-typo", said, node.path, key, f"write {sibling}", severity="error")
+            return
         close = next((field for field in fields if field.lower() == key.lower()), None)
         close = close or next(iter(get_close_matches(key, fields, 1, 0.84)), None)
         homes = _homes().get(key, ())
         near = next((home for home in (*reversed(above), *_below(name), *homes) if home in homes), None)
+        near = None if self.behind and name not in table("k8s_fields.json")["types"] else near
+        if self.behind and not close and name not in table("k8s_fields.json")["types"]:
+            return
         if close and not near:
             self.add("schema-typo", f"{name} has no field {key}; {close} is meant", node.path, key, f"write {close}")
         elif near:
@@ -146,9 +197,16 @@ class _Walker:
             self.add("schema-typo", f"{name} has no field {key}", node.path, key, f"remove {key} or correct its name")
 
 
+def _place(node: Node, at: str) -> Node:
+    """The node at a row's path, up to the first list in it."""
+    for key, name in SEGMENT.findall(at.partition("[]")[0]):
+        node = node[key or name]
+    return node
+
+
 @cache
 def _below(name: str) -> tuple[str, ...]:
-    kinds = table("k8s_fields.json")["types"][name]["fields"].values()
+    kinds = (_entry(name) or {})["fields"].values()
     return tuple(kind.removeprefix("[]").removeprefix("map:") for kind in kinds)
 
 
@@ -181,6 +239,22 @@ def _mounts(root: Node, walker: _Walker) -> None:
                 if name and name not in names and not templated(name):
                     text = f"the pod has no volume {name}; the API server refuses that"
                     walker.add("schema-broken", text, mount["name"].path, name, f"add the volume {name}, or remove the mount")
+
+
+def _patch(root: Node) -> bool:
+    """Whether it is a patch of an object: a workload without selector whose containers lack their images."""
+    containers = [container for pod in _pods(root) for container in pod["containers"].items()]
+    return not root.at("spec", "selector") and bool(containers) and not all(container["image"] for container in containers)
+
+
+def _images(root: Node, walker: _Walker) -> None:
+    """The API server refuses a container without an image."""
+    for pod in _pods(root):
+        for container in [*pod["containers"].items(), *pod["initContainers"].items()]:
+            if container.mapping and not container["image"]:
+                name = container["name"].string()
+                said = f"the container {name} has no image; the API server refuses that"
+                walker.add("schema-broken", said, container.path, name, "name its image, or remove the container")
 
 
 def _pods(root: Node) -> Iterator[Node]:

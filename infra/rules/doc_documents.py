@@ -13,7 +13,8 @@ _LINKS = ("https://kubernetes.io/docs/reference/using-api/api-concepts/#field-va
 def _problems(bundle: Bundle, kind: str) -> Iterable[Hit]:
     for problem in bundle.problems:
         if problem.kind == kind:
-            yield Hit(problem.path, problem.text, problem.remedy, problem.value, origin=problem.origin)
+            level = Severity(problem.severity) if problem.severity else None
+            yield Hit(problem.path, problem.text, problem.remedy, problem.value, severity=level, origin=problem.origin, fault=problem.fault)
 
 
 @rule(
@@ -34,10 +35,10 @@ def invalid(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
 @rule(
     "DOC-002",
     Severity.ERROR,
-    demand="Fields have the type that the API asks for.",
-    reason="The API server refuses the object.",
-    source=_SOURCE,
-    remedy="Correct the type.",
+    demand="Fields have the types and values that the API and the operator ask for.",
+    reason="The API server or the operator refuses the object, or Ray the application.",
+    source="Kubernetes documentation, 'Objects In Kubernetes' (field validation); infra/catalog/field_relations.json (docs/mechanisms.md)",
+    remedy="Correct the value.",
     fault="schema-broken",
     links=_LINKS,
     of="bundle",

@@ -78,6 +78,8 @@ def an_accelerator(workload: Workload, bundle: Bundle, settings: Settings) -> It
         amounts = (*container.limits.items(), *container.requests.items())
         if any(fact.unknown for name, fact in amounts if not name or fact.why.startswith("templated")):
             continue
+        if any("gpu" in name.lower() for name, _ in amounts):
+            continue  # Asked for under a name that the API server refuses, or one that is not known here.
         if pod.runtime_class.known or text_all(container, "NVIDIA_VISIBLE_DEVICES"):
             text = "a CUDA engine asks for no GPU; it sees the node's cards through its runtime, unknown to the scheduler"
         else:

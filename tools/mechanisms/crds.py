@@ -78,10 +78,13 @@ def _type(schema: Mapping[str, Any], name: str, types: dict[str, dict[str, Any]]
         return SCALARS.get(kind, "any")
     if _is_pod(schema) and "containers" in schema["properties"]:
         return "PodSpec"
-    entry: dict[str, Any] = {"fields": {}, "required": sorted(schema.get("required", ()))}
+    # What has a default is filled in before it is required.
+    required = sorted(field for field in schema.get("required", ()) if "default" not in schema["properties"].get(field, {}))
+    entry: dict[str, Any] = {"fields": {}, "required": required}
     types[name] = entry
     for field, inner in schema["properties"].items():
-        entry["fields"][field] = "ObjectMeta" if field == "metadata" else _type(inner, f"{name}.{field}", types)
+        meta = field == "metadata" and "additionalProperties" not in inner
+        entry["fields"][field] = "ObjectMeta" if meta else _type(inner, f"{name}.{field}", types)
         _limits(entry, field, inner)
     return name
 

@@ -81,7 +81,7 @@ def _flag(workload: Workload, name: str) -> Fact[Any]:
 
 
 def _member(workload: Workload, flag: str, keys: list[str]) -> Fact[Any]:
-    """A member of a JSON flag; of text that is no JSON, or that is partly not known, no member is known."""
+    """A member of a JSON flag; nothing is known of text that is not JSON or partly unknown."""
     given = workload.engine.flag(flag)
     if not given.known:
         return given
@@ -89,7 +89,7 @@ def _member(workload: Workload, flag: str, keys: list[str]) -> Fact[Any]:
     try:
         value = [json.loads(str(each.get())) for each in written if each.known][-1]
     except (ValueError, RecursionError):
-        return unknown(given.path, "is no JSON")
+        return unknown(given.path, "is not JSON")
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None
     if value is None:
