@@ -57,7 +57,7 @@ def reasons(planned: tuple[PlannedServer, ...]) -> Table:
     table = Table("server", "decision", "why", title="Why", box=box.SIMPLE)
     for server in planned:
         for position, (decision, why) in enumerate(server.why.items()):
-            table.add_row(server.name if position == 0 else "", decision.replace("_", " "), why)
+            table.add_row(server.name if position == 0 else "", decision.replace("_", " "), why.told)
     return table
 
 

@@ -23,6 +23,7 @@ from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig
 from interlock.infra.config.servers import ExtraConfig, ServerConfig
 from interlock.infra.config.stores import PrefetchConfig, StoreConfig
 from interlock.infra.config.tenants import TenantConfig
+from interlock.infra.config.wishes import WishesConfig
 from interlock.infra.engine.args import EngineArgs
 from tools.common import ROOT, run_main
 
@@ -31,7 +32,7 @@ FILES: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
     "engine": ("Engine flags by vLLM's own names.", (EngineArgs,)),
     "servers": (
         "A server as the config describes it.",
-        (ModelConfig, ImageConfig, RouteConfig, AutoscaleConfig, RolloutConfig, ExtraConfig, ServerConfig),
+        (ModelConfig, ImageConfig, RouteConfig, AutoscaleConfig, RolloutConfig, WishesConfig, ExtraConfig, ServerConfig),
     ),
     "pools": ("A pool as the config describes it.", (ShareConfig, KarpenterConfig, PoolConfig)),
     "stores": ("A store as the config describes it.", (PrefetchConfig, StoreConfig)),

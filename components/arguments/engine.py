@@ -4,7 +4,10 @@ from typing import Any, NotRequired, TypedDict
 
 
 class EngineSettings(TypedDict):
-    """Engine flags a person may set. Omit one to let the planner, or else vLLM's default, decide."""
+    """Engine flags a person may set. Omit one to let the planner, or else vLLM's default, decide.
+
+    Beside the fields here every argument of ``vllm serve`` can be stated by its name with underscores; JSON values are written as
+    mappings. They are all listed in engine-args.md."""
 
     tensor_parallel_size: NotRequired[int]
     """GPUs that share each layer (TP)."""
@@ -38,8 +41,12 @@ class EngineSettings(TypedDict):
     """Reuse KV blocks of equal prefixes."""
     scheduling_policy: NotRequired[str]
     """Order of waiting requests."""
+    long_prefill_token_threshold: NotRequired[int]
+    """Tokens of a step that one long prompt may take beside others."""
     max_num_queued_reqs: NotRequired[int]
-    """Waiting requests before new ones are refused; unbounded by default."""
+    """Requests in flight, running and waiting, above which new ones are refused with HTTP 503; omit for twice what runs in one step."""
+    max_num_queued_tokens: NotRequired[int]
+    """Prompt tokens that wait for their prefill, above which new requests are refused with HTTP 503."""
     trust_remote_code: NotRequired[bool]
     """Run the checkpoint's own Python code."""
     enable_lora: NotRequired[bool]
@@ -50,6 +57,20 @@ class EngineSettings(TypedDict):
     """Largest adapter rank."""
     runner: NotRequired[str]
     """generate, or pooling for embedding and reranker models."""
+    convert: NotRequired[str]
+    """What a generating model is made into: embed for vectors, classify for scores."""
+    language_model_only: NotRequired[bool]
+    """Leave the vision tower out."""
+    limit_mm_per_prompt: NotRequired[dict[str, Any]]
+    """Images, videos and sounds of one prompt."""
+    enable_auto_tool_choice: NotRequired[bool]
+    """The model decides when it calls a tool; needs tool_call_parser."""
+    tool_call_parser: NotRequired[str]
+    """How the model writes tool calls."""
+    reasoning_parser: NotRequired[str]
+    """How the model marks its reasoning."""
+    default_chat_template_kwargs: NotRequired[dict[str, Any]]
+    """Arguments of the chat template that a request may override."""
     load_format: NotRequired[str]
     """Loader (auto, safetensors, runai_streamer, fastsafetensors, ...)."""
     speculative_config: NotRequired[dict[str, Any]]

@@ -8,6 +8,7 @@ from interlock.components.arguments.engine import EngineSettings
 from interlock.infra.config.exposure import RouteKind
 from interlock.infra.config.models import ImageTrack
 from interlock.infra.config.scaling import RolloutStrategy, ScalerKind
+from interlock.infra.config.wishes import Goal, Task
 
 
 class ModelSettings(TypedDict):
@@ -99,6 +100,27 @@ class RolloutSettings(TypedDict):
     """Longest time a pod gets to finish its requests; omit for the longest answer plus a margin."""
 
 
+class WishesSettings(TypedDict):
+    """What is known about the use of a model. All of it is optional; what the plan takes in its place is named among its reasons."""
+
+    longest_prompt: NotRequired[int]
+    """Longest prompt in tokens; omit for what the model and the card hold (8192 when only longest_answer is stated)."""
+    longest_answer: NotRequired[int]
+    """Longest answer in tokens; omit for what the model and the card hold (2048 when only longest_prompt is stated)."""
+    concurrent: NotRequired[int]
+    """Requests at the same time over all replicas; omit for the engine's own limit."""
+    requests_per_second: NotRequired[float]
+    """Requests per second over all replicas, in place of ``concurrent``: multiplied by half of longest_answer_seconds."""
+    goal: NotRequired[Goal]
+    """latency (short steps, more cards per replica where they are free), throughput (large steps) or balanced."""
+    quantized: NotRequired[bool]
+    """Whether weights and KV cache may be stored in 8 bits where they would not fit otherwise; omit to be asked by a suggestion."""
+    task: NotRequired[Task]
+    """chat, code, embed, rerank or transcribe; omit for what the model's architecture is made for."""
+    images: NotRequired[int]
+    """Images in one prompt of a model that sees; 0 leaves its vision tower out; omit for the engine's own limit."""
+
+
 class ExtraSettings(TypedDict):
     """Escape hatches. Rules run after them."""
 
@@ -129,8 +151,10 @@ class ServerSettings(TypedDict):
     """Replicas; with autoscaling only the start value of the plan."""
     gpus: NotRequired[int]
     """GPUs of one replica (shares, on a shared pool); omit for TP x PP x DP."""
+    wishes: NotRequired[WishesSettings]
+    """What is known about the use of the model; the engine's arguments are derived from it."""
     engine: NotRequired[EngineSettings]
-    """Engine flags by vLLM's own names."""
+    """Engine flags by vLLM's own names; what stands here is kept as it is."""
     image: NotRequired[ImageSettings]
     """The engine's image."""
     weights: NotRequired[str]

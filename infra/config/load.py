@@ -11,6 +11,7 @@ from interlock.infra.catalog.images import image_reference
 from interlock.infra.config.cluster import ClusterConfig, Scope
 from interlock.infra.config.names import unknown_names
 from interlock.infra.config.stores import StoreKind
+from interlock.infra.engine.args import UNKNOWN
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.naming import LABEL_LIMIT
 
@@ -25,7 +26,7 @@ def load(data: object, source: str = "") -> ClusterConfig:
     try:
         config = ClusterConfig.model_validate(data)
     except ValidationError as error:
-        raise ConfigError([_problem(detail, data, source) for detail in _first_causes(error.errors())]) from None
+        raise ConfigError([each for detail in _first_causes(error.errors()) for each in _problems(detail, data, source)]) from None
     problems = [Problem(path, message, source) for path, message in (*_references(config), *unknown_names(config))]
     if problems:
         raise ConfigError(problems)
@@ -49,6 +50,15 @@ def dotted(location: Iterable[str | int]) -> str:
     for part in location:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else str(part)
     return path
+
+
+def _problems(detail: ErrorDetails, data: Mapping[str, Any], source: str) -> Iterator[Problem]:
+    """One problem, or one for each argument of an engine."""
+    if detail["type"] == UNKNOWN:
+        place = dotted(detail["loc"])
+        yield from (Problem(f"{place}.{name}", text, source) for name, text in detail["ctx"]["found"])
+    else:
+        yield _problem(detail, data, source)
 
 
 def _problem(detail: ErrorDetails, data: Mapping[str, Any], source: str) -> Problem:

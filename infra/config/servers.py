@@ -8,6 +8,7 @@ from interlock.infra.config.base import Config, Name, Quantity
 from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.models import ImageConfig, ModelConfig
 from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig
+from interlock.infra.config.wishes import WishesConfig
 from interlock.infra.engine.args import EngineArgs
 
 
@@ -41,8 +42,10 @@ class ServerConfig(Config):
     """Replicas; with autoscaling only the start value of the plan."""
     gpus: int | None = Field(default=None, ge=1, le=1024)
     """GPUs of one replica (shares, on a shared pool); omit for TP x PP x DP."""
+    wishes: WishesConfig = WishesConfig()
+    """What is known about the use of the model; the engine's arguments are derived from it."""
     engine: EngineArgs = EngineArgs()
-    """Engine flags by vLLM's own names."""
+    """Engine flags by vLLM's own names; what stands here is kept as it is."""
     image: ImageConfig = ImageConfig()
     """The engine's image."""
     weights: str | None = None

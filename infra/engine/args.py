@@ -1,17 +1,27 @@
 """A typed model of the engine's flags under vLLM's own names, with its start-up checks that need no GPU."""
 
-import json
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from interlock.infra.engine.options import problem, words
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=())
 
 
-class EngineArgs(BaseModel):
-    """Engine flags a person may set. Omit one to let the planner, or else vLLM's default, decide."""
+UNKNOWN = "engine_arguments"
+"""Type of the validation error whose context lists (name, problem) of arguments."""
 
-    model_config = _FROZEN
+
+class EngineArgs(BaseModel):
+    """Engine flags a person may set. Omit one to let the planner, or else vLLM's default, decide.
+
+    Beside the fields here every argument of ``vllm serve`` can be stated by its name with underscores; JSON values are written as
+    mappings. They are all listed in engine-args.md.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True, protected_namespaces=())
 
     tensor_parallel_size: int | None = Field(default=None, ge=1, le=64)
     """GPUs that share each layer (TP)."""
@@ -45,8 +55,12 @@ class EngineArgs(BaseModel):
     """Reuse KV blocks of equal prefixes."""
     scheduling_policy: Literal["fcfs", "priority"] | None = None
     """Order of waiting requests."""
+    long_prefill_token_threshold: int | None = Field(default=None, ge=0)
+    """Tokens of a step that one long prompt may take beside others."""
     max_num_queued_reqs: int | None = Field(default=None, ge=1)
-    """Waiting requests before new ones are refused; unbounded by default."""
+    """Requests in flight, running and waiting, above which new ones are refused with HTTP 503; omit for twice what runs in one step."""
+    max_num_queued_tokens: int | None = Field(default=None, ge=1)
+    """Prompt tokens that wait for their prefill, above which new requests are refused with HTTP 503."""
     trust_remote_code: bool | None = None
     """Run the checkpoint's own Python code."""
     enable_lora: bool | None = None
@@ -57,6 +71,20 @@ class EngineArgs(BaseModel):
     """Largest adapter rank."""
     runner: Literal["auto", "generate", "pooling"] | None = None
     """generate, or pooling for embedding and reranker models."""
+    convert: Literal["auto", "none", "embed", "classify"] | None = None
+    """What a generating model is made into: embed for vectors, classify for scores."""
+    language_model_only: bool | None = None
+    """Leave the vision tower out."""
+    limit_mm_per_prompt: dict[str, Any] | None = None
+    """Images, videos and sounds of one prompt."""
+    enable_auto_tool_choice: bool | None = None
+    """The model decides when it calls a tool; needs tool_call_parser."""
+    tool_call_parser: str | None = None
+    """How the model writes tool calls."""
+    reasoning_parser: str | None = None
+    """How the model marks its reasoning."""
+    default_chat_template_kwargs: dict[str, Any] | None = None
+    """Arguments of the chat template that a request may override."""
     load_format: str | None = None
     """Loader (auto, safetensors, runai_streamer, fastsafetensors, ...)."""
     speculative_config: dict[str, Any] | None = None
@@ -64,11 +92,28 @@ class EngineArgs(BaseModel):
     override_generation_config: dict[str, Any] | None = None
     """Sampling defaults, as vLLM's JSON."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _known_arguments(cls, data: Any) -> Any:
+        """Every further name is an argument of some version, with a value of its type; which version has it is for the rules to say."""
+        others = {str(name): value for name, value in data.items() if name not in cls.model_fields} if isinstance(data, dict) else {}
+        found = [(name, text) for name, value in others.items() if (text := problem(name, value))]
+        if found:
+            told = "; ".join(f"{name}: {text}" for name, text in found)
+            raise PydanticCustomError(UNKNOWN, "{told}", {"told": told, "found": found})
+        return data
+
     @model_validator(mode="after")
     def _start_up_checks(self) -> Self:
         if (self.max_loras or self.max_lora_rank) and not self.enable_lora:
             raise ValueError("max_loras and max_lora_rank do nothing without enable_lora: true")
         return self
+
+    def stated(self) -> dict[str, Any]:
+        """Every argument that has a value: the fields in their order, then the others by name."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        others = dict(sorted((self.model_extra or {}).items()))
+        return {name: value for name, value in (fields | others).items() if value is not None}
 
     @property
     def tp(self) -> int:
@@ -113,19 +158,9 @@ class ServeArgs(BaseModel):
 
     def to_argv(self) -> tuple[str, ...]:
         """Arguments of ``vllm serve``, model first, flags in the order of the fields, user's extras last."""
-        argv = [self.model, *_flag("served-model-name", self.served_model_name), *_flag("port", self.port)]
-        argv += _flag("revision", self.revision)
-        argv += _flag("shutdown-timeout", self.shutdown_timeout)
-        for name in EngineArgs.model_fields:
-            argv += _flag(name.replace("_", "-"), getattr(self.engine, name))
+        argv = [self.model, *words("served_model_name", self.served_model_name), *words("port", self.port)]
+        argv += words("revision", self.revision)
+        argv += words("shutdown_timeout", self.shutdown_timeout)
+        for name, value in self.engine.stated().items():
+            argv += words(name, value)
         return (*argv, *self.extra)
-
-
-def _flag(name: str, value: object) -> list[str]:
-    if value is None:
-        return []
-    if isinstance(value, bool):
-        return [f"--{name}" if value else f"--no-{name}"]
-    if isinstance(value, dict):
-        return [f"--{name}", json.dumps(value, sort_keys=True, separators=(",", ":"))]
-    return [f"--{name}", str(value)]

@@ -5,7 +5,7 @@ from typing import Any
 
 from interlock.infra.config.pools import Allocation, PoolBackend
 from interlock.infra.config.stores import StoreConfig
-from interlock.infra.engine.args import EngineArgs
+from interlock.infra.engine.options import MANAGED, options
 from interlock.infra.manifests.common import labels
 from interlock.infra.manifests.dra import CLAIM, claim_name
 from interlock.infra.manifests.node_pools import DO_NOT_DISRUPT
@@ -144,7 +144,7 @@ def arguments(server: PlannedServer) -> list[Any]:
 
 def _sources(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """(field, decision) of each word: a flag, and the value behind it."""
-    fields = {name.replace("_", "-"): (f"engine.{name}", name) for name in EngineArgs.model_fields}
+    fields = {name.replace("_", "-"): (f"engine.{name}", name) for name in options() if name not in MANAGED}
     source = _ARGUMENTS[""]
     for word in words:
         name = word.removeprefix("--")

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 
 _PARALLEL = ("engine.tensor_parallel_size", "engine.pipeline_parallel_size", "engine.data_parallel_size")
-_SIZE = ("gpus", *_PARALLEL)
+# What an engine is sized by: its model and use on its card.
+_ENGINE = ("wishes", "model", "engine", "image", "extra", "pool", "pools")
+# A larger size is taken where the pool holds all pods, so the other servers count.
+_SIZE = ("gpus", *_PARALLEL, *_ENGINE, "replicas", "autoscale", "servers")
 _ROOM = ("replicas", "autoscale", *_SIZE, "pool", "pools", "servers")
 _START = (
     "model",
@@ -17,14 +20,34 @@ _START = (
     "pools",
     *_SIZE,
 )
+_LOAD = (*_SIZE, "longest_answer_seconds")
 
 DECISIONS: Mapping[str, tuple[str, ...]] = {
     "tensor_parallel_size": _SIZE,
     "gpus": _SIZE,
+    "pipeline_parallel_size": _SIZE,
+    "enable_expert_parallel": _SIZE,
     "dtype": ("image.track",),
-    "enforce_eager": ("image.track",),
-    "gpu_memory_utilization": ("pool", "pools"),
-    "kv_cache_memory_bytes": ("model", "gpus", "engine", "image", "extra", "pool", "pools"),
+    "enforce_eager": ("image.track", *_SIZE),
+    "gpu_memory_utilization": ("pool", "pools", *_SIZE),
+    "kv_cache_memory_bytes": (*_SIZE, *_LOAD),
+    "kv_cache_dtype": _SIZE,
+    "quantization": _SIZE,
+    "max_model_len": _SIZE,
+    "max_num_seqs": _LOAD,
+    "max_num_batched_tokens": _LOAD,
+    "long_prefill_token_threshold": _LOAD,
+    "max_num_queued_reqs": _LOAD,
+    "max_num_queued_tokens": _LOAD,
+    "runner": ("wishes", "image", "model"),
+    "convert": ("wishes", "image", "model"),
+    "language_model_only": ("wishes", "image", "model"),
+    "limit_mm_per_prompt": ("wishes", "image", "model"),
+    "enable_auto_tool_choice": ("wishes", "image", "model", "engine"),
+    "tool_call_parser": ("wishes", "image", "model", "engine"),
+    "reasoning_parser": ("wishes", "image", "model", "engine"),
+    "default_chat_template_kwargs": ("wishes", "image", "model"),
+    "override_generation_config": ("wishes", "image", "model"),
     "model_path": ("model", "weights", "stores"),
     "served_name": ("model.id",),
     "query": ("model.id", "namespace"),

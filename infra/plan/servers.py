@@ -3,17 +3,17 @@
 from dataclasses import asdict
 from typing import Any
 
-from interlock.infra.catalog.images import vllm_version
 from interlock.infra.catalog.tracks import TrackImage, tracks
 from interlock.infra.config.cluster import ClusterConfig
-from interlock.infra.config.models import ImageConfig, ImageTrack
+from interlock.infra.config.models import ImageConfig
 from interlock.infra.config.pools import PoolConfig
 from interlock.infra.config.scaling import RolloutStrategy
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs, ServeArgs
-from interlock.infra.plan.models import Fit, ModelShape, fit, model_shape
+from interlock.infra.plan.derive.engine import Engine, engines, most_replicas, version_of
+from interlock.infra.plan.models import ModelShape, fit, model_shape
 from interlock.infra.plan.pools import PodDemand, resource_name, shares_per_card
-from interlock.infra.plan.shares import fixed_pool, shared_card
+from interlock.infra.plan.reasons import SET, Reason
 from interlock.infra.plan.start import server_start
 from interlock.infra.plan.stores import model_path, weights_store
 from interlock.infra.plan.times import Rollout, time_budget
@@ -25,21 +25,16 @@ from interlock.infra.values import MIB, binary, bytes_of, gib, plural, quantity
 CACHE_DIR = "/var/cache/interlock"
 
 
-def pod_demand(server: ServerConfig) -> PodDemand:
-    """The pods that the pool must hold for ``server``, autoscaled ones at their most."""
-    most = server.autoscale.max_replicas if server.autoscale else server.replicas
-    return PodDemand(server.name, most, server.gpus or decide_engine(server, {}).gpus)
-
-
-def planned_server(config: ClusterConfig, index: int, gap: int) -> PlannedServer:
+def planned_server(config: ClusterConfig, index: int, made: Engine, gap: int) -> PlannedServer:
     """``config.servers[index]`` with every number decided. ``gap``: units free on the emptiest node when all servers are placed."""
     server = config.servers[index]
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     image = tracks()[server.image.track.value]
     shape = model_shape(server.model, server.engine.quantization)
-    why = {"weights": f"{gib(shape.weight_bytes)} ({shape.source})" if shape.weight_bytes else "not known: give model.weights_gib"}
-    engine, found = sized_engine(server, pool, image, why)
-    demand = pod_demand(server)
+    known = Reason(value=gib(shape.weight_bytes), reason=shape.source) if shape.weight_bytes else None
+    why = {"weights": known or Reason(value="", reason="not known: give model.weights_gib"), **made.why}
+    engine, found = made.args, made.fit
+    demand = PodDemand(server.name, most_replicas(server), made.units)
     rollout = decide_rollout(server, demand, gap, why)
     store = weights_store(config, server)
     start = server_start(server, engine, pool, store, weights=shape.weight_bytes)
@@ -73,51 +68,23 @@ def planned_server(config: ClusterConfig, index: int, gap: int) -> PlannedServer
     )
 
 
-def sized_engine(server: ServerConfig, pool: PoolConfig, image: TrackImage, why: dict[str, str]) -> tuple[EngineArgs, Fit | None]:
-    """The engine's flags with what follows from the card's memory, and the planner's answer about them (None without a GPU)."""
-    engine = shared_card(pool, decide_engine(server, why), why)
-    if server.image.track is ImageTrack.CPU:
-        return engine, None
-    vllm = engine_version(server, image)
-    engine = fixed_pool(pool, engine, fit(server, engine, pool, vllm, image.env).result, why)
-    found = fit(server, engine, pool, vllm, image.env)
-    why["GPU_memory"] = found.told
-    return engine, found
-
-
 def server_fit(config: ClusterConfig, index: int) -> SizingResult:
     """What one GPU of ``config.servers[index]`` would hold, with every flag decided as the plan decides it."""
-    server = config.servers[index]
-    pool = next(pool for pool in config.pools if pool.name == server.pool)
-    image = tracks()[server.image.track.value]
-    engine, found = sized_engine(server, pool, image, {})
-    return (found or fit(server, engine, pool, engine_version(server, image), image.env)).result
+    server, engine = config.servers[index], engines(config)[index]
+    if engine.fit is not None:
+        return engine.fit.result
+    pool, image = next(pool for pool in config.pools if pool.name == server.pool), tracks()[server.image.track.value]
+    return fit(server, engine.args, pool, version_of(server), image.env).result
 
 
 def image_fields(server: ServerConfig, image: TrackImage, startup: int) -> dict[str, Any]:
     """What follows from the track: reference, version, command and environment."""
     return {
         "image": image_reference(server.image, image),
-        "vllm": engine_version(server, image),
+        "vllm": version_of(server),
         "command": image.command,
         "env": environment(server, image, startup),
     }
-
-
-def decide_engine(server: ServerConfig, why: dict[str, str]) -> EngineArgs:
-    """The engine's flags with TP decided when only the GPUs were given."""
-    engine = server.engine
-    if engine.tensor_parallel_size is None:
-        rest = engine.pp * engine.dp
-        tp = server.gpus // rest if server.gpus and server.gpus % rest == 0 else 1
-        why["tensor_parallel_size"] = f"{tp}: {plural(server.gpus or rest, 'GPU')} / (PP {engine.pp} x DP {engine.dp})"
-        engine = engine.model_copy(update={"tensor_parallel_size": tp})
-    else:
-        why["tensor_parallel_size"] = f"{engine.tp}: set in the config"
-    if server.image.track is ImageTrack.CPU:
-        why["dtype"] = "float32: the test-only CPU track has no bfloat16 on every processor"
-        engine = engine.model_copy(update={"dtype": engine.dtype or "float32", "enforce_eager": True})
-    return engine
 
 
 _ROLLOUTS = {
@@ -127,46 +94,48 @@ _ROLLOUTS = {
 }
 
 
-def decide_rollout(server: ServerConfig, demand: PodDemand, gap: int, why: dict[str, str]) -> Rollout:
+def decide_rollout(server: ServerConfig, demand: PodDemand, gap: int, why: dict[str, Reason]) -> Rollout:
     """How pods are replaced: a surge pod only where the pool has room for one more beside all its servers."""
     strategy = server.rollout.strategy
     if strategy is None:
         fits = gap >= demand.units
         strategy = RolloutStrategy.SURGE if fits else RolloutStrategy.IN_PLACE if demand.count > 1 else RolloutStrategy.RECREATE
-        why["rollout"] = f"{strategy}: with all servers placed a node has at most {plural(gap, 'GPU')} free, and a pod takes {demand.units}"
+        told = f"with all servers placed a node has at most {plural(gap, 'GPU')} free, and a pod takes {demand.units}"
+        why["rollout"] = Reason(value=strategy, reason=told)
     else:
-        why["rollout"] = f"{strategy}: set in the config"
+        why["rollout"] = Reason(value=strategy, reason=SET)
     return _ROLLOUTS[strategy]
 
 
-def decide_times(server: ServerConfig, times: TimeBudget, start: PlannedStart, why: dict[str, str]) -> None:
+def decide_times(server: ServerConfig, times: TimeBudget, start: PlannedStart, why: dict[str, Reason]) -> None:
     """The reasons of the start-up budget and of the drain."""
     cold, warm = start.cold.total, start.warm.total
     steps = ", ".join(f"{step.why} {step.seconds.likely:.0f} s" for step in start.cold.steps)
-    why["start"] = f"{_span(cold)} cold, {_span(warm)} warm; cold: {steps}"
+    why["start"] = Reason(value=f"{_span(cold)} cold, {_span(warm)} warm", reason=f"cold: {steps}")
     if server.startup_seconds is None:
-        need = f"the container needs {times.load:.0f} s, {times.slow:.0f} s at the high end"
-        why["startup"] = f"{times.startup} s: {need}, rounded up the ladder of budgets"
+        told = f"the container needs {times.load:.0f} s, {times.slow:.0f} s at the high end, rounded up the ladder of budgets"
+        why["startup"] = Reason(value=f"{times.startup} s", reason=told)
     if server.rollout.drain_seconds is None:
         longest = f"the longest answer {times.longest_answer} s"
         route = f" and the route's timeout {times.gateway} s" if times.gateway else ""
-        why["drain"] = f"{times.engine_shutdown} s: {longest}{route}"
+        why["drain"] = Reason(value=f"{times.engine_shutdown} s", reason=f"{longest}{route}")
 
 
 def _span(seconds: Estimate) -> str:
     return f"{seconds.likely:.0f} s ({seconds.low:.0f} to {seconds.high:.0f})"
 
 
-def decide_cpu(pool: PoolConfig, gpus: int, why: dict[str, str]) -> str:
+def decide_cpu(pool: PoolConfig, gpus: int, why: dict[str, Reason]) -> str:
     """CPU request: 2 cores and 2 more per GPU, at most a pod's even share of its node."""
     units = pool.gpus_per_node * shares_per_card(pool)
     share = float(quantity(pool.cpu)) * 0.9 * min(gpus, units) / units
     milli = int(min(2.0 + 2.0 * gpus, share) * 1000)
-    why["cpu"] = f"{milli}m: 2 + 2 x {gpus} cores, at most {share:.1f} = 90 % of the node's {pool.cpu} x {gpus} of {units} GPUs"
+    told = f"2 + 2 x {gpus} cores, at most {share:.1f} = 90 % of the node's {pool.cpu} x {gpus} of {units} GPUs"
+    why["cpu"] = Reason(value=f"{milli}m", reason=told)
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
 
 
-def decide_memory(server: ServerConfig, engine: EngineArgs, shape: ModelShape, offloaded: int, why: dict[str, str], *, shm: int) -> str:
+def decide_memory(server: ServerConfig, engine: EngineArgs, shape: ModelShape, offloaded: int, why: dict[str, Reason], *, shm: int) -> str:
     """Memory request and limit: the processes, the page cache that reading the weights needs, and weights that stay in the host."""
     if server.memory:
         return server.memory
@@ -174,9 +143,8 @@ def decide_memory(server: ServerConfig, engine: EngineArgs, shape: ModelShape, o
     reading = need.decided - need.processes
     total = -(-(shm + need.decided + offloaded) // (512 * MIB)) * 512 * MIB
     kept = f" + {binary(offloaded)} of offloaded weights" if offloaded else ""
-    why["memory"] = (
-        f"{binary(total)}: /dev/shm {binary(shm)} + processes {binary(need.processes)} + {gib(reading)} to read weights through{kept}"
-    )
+    told = f"/dev/shm {binary(shm)} + processes {binary(need.processes)} + {gib(reading)} to read weights through{kept}"
+    why["memory"] = Reason(value=binary(total), reason=told)
     return binary(total)
 
 
@@ -184,13 +152,6 @@ def image_reference(config: ImageConfig, image: TrackImage) -> str:
     """The reference a pod uses: the user's, else the track's, behind the mirror when one is named."""
     reference = config.reference or image.reference
     return f"{config.registry.rstrip('/')}/{reference}" if config.registry else reference
-
-
-def engine_version(server: ServerConfig, image: TrackImage) -> str:
-    """The vLLM version of the server's image; empty when it cannot be told."""
-    if server.image.reference is None:
-        return image.vllm
-    return server.image.vllm or vllm_version(server.image.reference) or ""
 
 
 def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int, path: str) -> ServeArgs:

@@ -12,6 +12,7 @@ from interlock.infra.config.pools import PoolConfig, Sharing
 from interlock.infra.engine.args import EngineArgs
 from interlock.infra.naming import label
 from interlock.infra.plan.pools import resource_name, shares_per_card
+from interlock.infra.plan.reasons import Reason
 from interlock.infra.sizing import SizingResult
 from interlock.infra.values import GIB, MIB, gib
 
@@ -60,7 +61,7 @@ def unit_part(pool: PoolConfig) -> int | None:
     return int(card.memory_gib.likely * GIB) // (pool.share.replicas or 1)
 
 
-def shared_card(pool: PoolConfig, engine: EngineArgs, why: dict[str, str]) -> EngineArgs:
+def shared_card(pool: PoolConfig, engine: EngineArgs, why: dict[str, Reason]) -> EngineArgs:
     """The engine's flags on a card that others use too: an even part of it, unless a person chose one.
 
     vLLM refuses to start when the card has less free than total x utilization, so the default would let only the first engine in.
@@ -70,11 +71,11 @@ def shared_card(pool: PoolConfig, engine: EngineArgs, why: dict[str, str]) -> En
         return engine
     shares = pool.share.replicas or 1
     part = math.floor(100 * SHARED_CARD / shares) / 100
-    why["gpu_memory_utilization"] = f"{part}: {SHARED_CARD} of the card / {shares} shares"
+    why["gpu_memory_utilization"] = Reason(value=str(part), reason=f"{SHARED_CARD} of the card / {shares} shares")
     return engine.model_copy(update={"gpu_memory_utilization": part})
 
 
-def fixed_pool(pool: PoolConfig, engine: EngineArgs, sized: SizingResult, why: dict[str, str]) -> EngineArgs:
+def fixed_pool(pool: PoolConfig, engine: EngineArgs, sized: SizingResult, why: dict[str, Reason]) -> EngineArgs:
     """The engine's flags with a KV pool of a fixed size on a shared card, from the low end of what is surely free.
 
     Engines that start together count each other's growing memory as their own: two of 0.45 on one H200 got 31 and 16 GiB of KV, and
@@ -86,9 +87,8 @@ def fixed_pool(pool: PoolConfig, engine: EngineArgs, sized: SizingResult, why: d
     if free <= 0:
         return engine
     size = int(free * GIB) // _KV_STEP * _KV_STEP
-    why["kv_cache_memory_bytes"] = (
-        f"{gib(size)}: the low end of what is left beside weights and activation, fixed because the card is shared"
-    )
+    told = "the low end of what is left beside weights and activation, fixed because the card is shared"
+    why["kv_cache_memory_bytes"] = Reason(value=gib(size), reason=told)
     return engine.model_copy(update={"kv_cache_memory_bytes": size})
 
 

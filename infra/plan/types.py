@@ -4,6 +4,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import ServeArgs
+from interlock.infra.plan.reasons import Reason
 from interlock.infra.rules.findings import Finding, blocking
 from interlock.infra.sizing.start import StartTime
 
@@ -166,7 +167,7 @@ class PlannedServer(Planned):
     """Strategy Recreate."""
     config: ServerConfig
     """What the person wrote, for what manifests copy as it is."""
-    why: dict[str, str] = Field(default_factory=dict)
+    why: dict[str, Reason] = Field(default_factory=dict)
     """Decision to reason."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 
 from interlock.infra.config.cluster import ClusterConfig
-from interlock.infra.engine.args import EngineArgs
+from interlock.infra.engine.options import MANAGED, options
 from interlock.infra.manifests.placed import CONFIG_ROOTS, Draft, Source
 from interlock.infra.paths import at, steps_of
 from interlock.infra.plan.types import ClusterPlan
@@ -77,8 +77,8 @@ def _value(config: ClusterConfig, field: str) -> str:
 def _decision(plan: ClusterPlan, owner: str, why: str) -> str:
     steps = steps_of(owner)
     server = plan.servers[int(steps[1])] if steps[0] == "servers" else None
-    reason = server.why.get(why, "") if server else ""
-    return f"decided by the plan: {reason}" if reason else "decided by the plan"
+    reason = server.why.get(why) if server else None
+    return f"decided by the plan: {reason.told}" if reason else "decided by the plan"
 
 
 def reworded(remedy: str, draft: Draft) -> str:
@@ -119,7 +119,7 @@ def _number(value: bool | int | float | str | None, source: Source) -> bool | in
 
 def _fields(draft: Draft) -> dict[str, Source]:
     """Sources by the names that fixes use: a field's last key, a variable, a flag; one that stands for two fields is left out."""
-    found = {f"--{name.replace('_', '-')}": Source(f"{draft.owner}.engine.{name}") for name in EngineArgs.model_fields}
+    found = {f"--{name.replace('_', '-')}": Source(f"{draft.owner}.engine.{name}") for name in options() if name not in MANAGED}
     several: dict[str, set[Source]] = {}
     for path, source in draft.sources.items():
         last = steps_of(path)[-1] if path else ""

@@ -229,3 +229,13 @@ def _answer(question: str) -> SizingResult:
 def answer(request: SizingRequest) -> SizingResult:
     """The planner's answer, computed once for equal requests: whoever asks the same gets the same object."""
     return _answer(request.model_dump_json())
+
+
+@lru_cache(maxsize=4096)
+def _quick(question: str) -> SizingResult:
+    return size(SizingRequest.model_validate_json(question), suggest=False)
+
+
+def quick(request: SizingRequest) -> SizingResult:
+    """The planner's answer without suggestions, for a search over many requests; computed once for equal ones."""
+    return _quick(request.model_dump_json())

@@ -81,7 +81,8 @@ def test_plan_rules_and_the_size_command_ask_the_same_question(made: tuple[Clust
     asked = question_of(workload, bundle)
     assert not asked.open
     assert answer(asked.request) is server_fit(config, 0)
-    request, strange = request_of_case({**case, "vllm_version": decided.servers[0].vllm})
+    chosen = {name: value for name, value in decided.servers[0].args.engine.stated().items() if name in ARGUMENTS}
+    request, strange = request_of_case({**case, **chosen, "vllm_version": decided.servers[0].vllm})
     assert not strange
     assert request == asked.request
 
@@ -91,7 +92,7 @@ def test_plan_rules_and_the_size_command_ask_the_same_question(made: tuple[Clust
 def test_what_does_not_fit_is_refused_and_why_says_the_same(made: tuple[ClusterConfig, dict[str, Any]]) -> None:
     config, _ = made
     found, shown = server_fit(config, 0), preview(config, "dev", today=TODAY)
-    assert shown.servers[0].why["GPU_memory"] == f"{found.verdict.value.replace('_', ' ')}: {'; '.join(found.reasons)}"
+    assert shown.servers[0].why["GPU_memory"].told == f"{found.verdict.value.replace('_', ' ')}: {'; '.join(found.reasons)}"
     told = [each for each in shown.findings if each.severity is Severity.ERROR and any(text in each.summary for text in found.reasons)]
     assert (found.verdict is Verdict.DOES_NOT_FIT) == bool(found.refusals)
     assert not found.refusals or told

@@ -110,7 +110,7 @@ def test_a_model_of_ones_own_is_planned_from_its_config_beside_the_stack(tmp_pat
     (tmp_path / "own.json").write_text(json.dumps(OWN))
     read = read_stack(None, stack(tmp_path, {"servers[0].model": {"id": "acme/chat-13b", "config": "own.json"}, "servers[0].engine": {}}))
     made = preview(read.config, "dev", today=TODAY)
-    assert made.servers[0].why["GPU_memory"].startswith("fits: ")
+    assert made.servers[0].why["GPU_memory"].told.startswith("fits: ")
     longer = {"servers[0].model": {"id": "acme/chat-13b", "config": "own.json"}, "servers[0].engine": {"max_model_len": 8192}}
     refused = preview(read_stack(None, stack(tmp_path, longer)).config, "dev", today=TODAY).refused
     assert [each.path for each in refused] == ["servers[0].engine.max_model_len"]

@@ -29,7 +29,7 @@ def errors(made: ClusterPlan) -> dict[str, str]:
 def test_tp_is_decided_from_the_gpus_when_only_they_are_given() -> None:
     server = planned({"gpus": 8, "engine": {"pipeline_parallel_size": 2}}).servers[0]
     assert server.args.engine.tp == 4
-    assert server.why["tensor_parallel_size"] == "4: 8 GPUs / (PP 2 x DP 1)"
+    assert server.why["tensor_parallel_size"].told == "4: 8 GPUs / (PP 2 x DP 1)"
 
 
 def test_the_gpus_are_decided_from_the_parallel_sizes_when_only_those_are_given() -> None:

@@ -1,0 +1,199 @@
+"""From wishes to arguments: what a person knows goes in, every argument comes out with its reason."""
+
+from typing import Any
+
+import pytest
+
+from interlock.infra.config import load
+from interlock.infra.errors import ConfigError
+from interlock.infra.plan.plan import plan
+from interlock.infra.plan.types import PlannedServer
+from interlock.infra.preview import preview
+from tests.support import TODAY, config
+
+LARGE = "Qwen/Qwen3-235B-A22B-FP8"
+
+
+def planned(**changes: Any) -> PlannedServer:
+    """The server of the smallest config, its engine left out, with these fields."""
+    fields = {f"servers[0].{name.replace('__', '.')}": value for name, value in {"engine": {}, **changes}.items()}
+    return plan(config(fields), "dev").servers[0]
+
+
+def test_a_model_that_needs_several_cards_gets_them_where_no_size_is_stated() -> None:
+    made = preview(config({"servers[0].model": {"id": LARGE}, "servers[0].engine": {}}), "dev", today=TODAY)
+    server = made.servers[0]
+    assert server.args.engine.tp == server.gpus == 4
+    assert not made.refused
+    assert "the smallest size that fits" in server.why["tensor_parallel_size"].reason
+    assert "exceed the budget" in server.why["tensor_parallel_size"].instead
+
+
+def test_the_smallest_size_that_fits_is_one_card_for_a_small_model() -> None:
+    server = planned()
+    assert (server.args.engine.tp, server.gpus) == (1, 1)
+
+
+def test_a_stated_size_is_kept_although_another_would_fit() -> None:
+    server = planned(model={"id": LARGE}, engine={"tensor_parallel_size": 8})
+    assert server.args.engine.tp == 8
+    assert server.why["tensor_parallel_size"].told == "8: set in the config"
+
+
+def test_experts_stay_whole_at_a_size_that_their_widths_refuse() -> None:
+    wishes = {"longest_prompt": 30000, "longest_answer": 2000, "concurrent": 30}
+    server = planned(model={"id": LARGE}, wishes=wishes, image={"reference": "vllm/vllm-openai:v0.26.0"})
+    assert (server.args.engine.tp, server.args.engine.enable_expert_parallel) == (8, True)
+    assert "30 requests" in server.why["tensor_parallel_size"].reason
+
+
+def test_the_longest_prompt_and_answer_give_the_length_with_a_margin() -> None:
+    server = planned(wishes={"longest_prompt": 4000, "longest_answer": 1000})
+    assert server.args.engine.max_model_len == 6000
+    assert server.why["max_model_len"].reason == "prompt 4000 + answer 1000 + 20 %"
+
+
+def test_the_margin_is_capped_by_the_model_and_the_wish_is_not() -> None:
+    capped = planned(wishes={"longest_prompt": 30000, "longest_answer": 2000})
+    assert capped.args.engine.max_model_len == 32768
+    data = {"servers[0].engine": {}, "servers[0].wishes": {"longest_prompt": 60000, "longest_answer": 2000}}
+    refused = preview(config(data), "dev", today=TODAY).refused
+    assert any("62000" in each.summary for each in refused), [each.summary for each in refused]
+
+
+def test_what_is_assumed_beside_half_a_wish_is_named() -> None:
+    assert "answer 2048 is assumed" in planned(wishes={"longest_prompt": 4000}).why["max_model_len"].reason
+
+
+def test_a_context_that_does_not_fit_is_shortened_only_where_nobody_stated_it() -> None:
+    small = {"pools[0].gpu": "l4", "servers[0].model": {"id": "meta-llama/Llama-3.1-8B-Instruct"}, "servers[0].engine": {}}
+    small |= {"pools[0].gpus_per_node": 1}
+    server = plan(config(small), "dev").servers[0]
+    assert server.args.engine.max_model_len == 28672
+    assert "131072" in server.why["max_model_len"].reason
+    stated = preview(config(small | {"servers[0].engine": {"max_model_len": 131072}}), "dev", today=TODAY)
+    assert stated.servers[0].args.engine.max_model_len == 131072
+    assert stated.refused
+
+
+def test_the_wished_concurrency_is_shared_by_the_replicas() -> None:
+    assert planned(replicas=3, wishes={"concurrent": 50}).args.engine.max_num_seqs == 17
+    assert planned(wishes={"requests_per_second": 0.5}).args.engine.max_num_seqs == 150
+    with pytest.raises(ConfigError, match="not both"):
+        planned(wishes={"concurrent": 5, "requests_per_second": 1})
+
+
+def test_the_queue_is_bounded_by_what_runs_in_one_step_where_the_version_can() -> None:
+    assert planned(engine={"max_num_seqs": 64}).args.engine.max_num_queued_reqs == 128
+    old = planned(engine={"max_num_seqs": 64}, image={"reference": "vllm/vllm-openai:v0.26.0"})
+    assert old.args.engine.max_num_queued_reqs is None
+    assert planned(engine={"max_num_queued_reqs": 7}).args.engine.max_num_queued_reqs == 7
+
+
+def test_latency_and_throughput_pull_the_step_in_opposite_directions() -> None:
+    throughput = planned(wishes={"goal": "throughput"})
+    assert throughput.args.engine.max_num_batched_tokens == 16384
+    latency = planned(wishes={"goal": "latency", "longest_prompt": 8000})
+    assert latency.args.engine.max_num_batched_tokens == 2048
+    assert latency.args.engine.long_prefill_token_threshold == 1024
+    assert latency.args.engine.tp == 2
+    assert planned().args.engine.max_num_batched_tokens is None
+
+
+def test_latency_takes_more_cards_only_where_the_pool_holds_them() -> None:
+    full: dict[str, Any] = {"pools[0].nodes": 1, "pools[0].gpus_per_node": 2, "servers[0].replicas": 2}
+    wish = {"servers[0].engine": {}, "servers[0].wishes": {"goal": "latency"}}
+    made = preview(config(full | wish), "dev", today=TODAY)
+    assert made.servers[0].args.engine.tp == 1
+    assert not made.refused
+
+
+def test_the_family_gives_parsers_that_the_version_has() -> None:
+    thinking = planned(model={"id": "Qwen/Qwen3-8B"}).args.engine
+    assert (thinking.enable_auto_tool_choice, thinking.tool_call_parser, thinking.reasoning_parser) == (True, "hermes", "qwen3")
+    assert (
+        planned(
+            model={"id": "Qwen/Qwen3-8B"}, engine={"tool_call_parser": "xlam", "enable_auto_tool_choice": True}
+        ).args.engine.tool_call_parser
+        == "xlam"
+    )
+    assert planned(model={"id": "Qwen/Qwen3-Coder-30B-A3B-Instruct"}).args.engine.reasoning_parser is None
+    old = planned(model={"id": "google/gemma-4-31B-it"}, image={"reference": "vllm/vllm-openai:v0.19.0"}).args.engine
+    assert old.tool_call_parser is None
+
+
+def test_vectors_and_scores_get_the_pooling_runner_and_no_parsers() -> None:
+    embed = planned(model={"id": "Qwen/Qwen3-Embedding-4B"}, wishes={"task": "embed"}).args.engine
+    assert (embed.runner, embed.convert, embed.tool_call_parser) == ("pooling", "embed", None)
+
+
+def test_a_model_that_sees_can_be_served_for_text_alone() -> None:
+    server = planned(model={"id": "Qwen/Qwen2.5-VL-7B-Instruct"}, wishes={"images": 0})
+    assert server.args.engine.language_model_only is True
+    assert planned(model={"id": "Qwen/Qwen2.5-VL-7B-Instruct"}, wishes={"images": 2}).args.engine.limit_mm_per_prompt == {"image": 2}
+    assert planned(wishes={"images": 0}).args.engine.language_model_only is None
+
+
+def test_eight_bits_are_taken_only_where_they_are_allowed_and_nothing_else_fits() -> None:
+    tight = {"pools[0].gpus_per_node": 1, "servers[0].model": {"id": "Qwen/Qwen2.5-72B-Instruct"}, "servers[0].engine": {}}
+    assert plan(config(tight), "dev").servers[0].args.engine.quantization is None
+    one = {**tight, "pools[0].gpu": "h200", "servers[0].wishes": {"longest_prompt": 8000, "longest_answer": 1000, "quantized": True}}
+    server = plan(config(one), "dev").servers[0]
+    assert server.args.engine.quantization == "fp8"
+    assert "wishes.quantized" in server.why["quantization"].reason
+
+
+def test_the_test_only_track_is_not_tuned() -> None:
+    server = planned(image={"track": "cpu"}, wishes={"goal": "throughput", "concurrent": 5})
+    assert server.args.engine.stated() == {"tensor_parallel_size": 1, "dtype": "float32", "enforce_eager": True}
+
+
+def test_every_argument_of_vllm_can_be_stated_by_its_name() -> None:
+    engine = {
+        "async_scheduling": False,
+        "hf_overrides": {"rope_theta": 1000000},
+        "cudagraph_capture_sizes": [1, 2, 4],
+        "disable_log_stats": True,
+        "middleware": ["a.B", "c.D"],
+        "aggregate_engine_logging": False,
+        "decode_context_parallel_size": 1,
+    }
+    argv = " ".join(planned(engine=engine).args.to_argv())
+    assert "--no-async-scheduling" in argv
+    assert '--hf-overrides {"rope_theta":1000000}' in argv
+    assert "--cudagraph-capture-sizes 1 2 4" in argv
+    assert "--middleware a.B --middleware c.D" in argv
+    assert "aggregate" not in argv
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("async_schedule", True, "near in meaning: async_scheduling"),
+        ("context_length", 4096, "write max_model_len"),
+        ("gpu_memory_fraction", 0.5, "gpu_memory_utilization"),
+        ("tensor_paralel_size", 2, "did you mean tensor_parallel_size?"),
+        ("served_model_name", "x", "served_name says it"),
+        ("async_scheduling", "yes", "true or false is meant"),
+        ("api_server_count", "many", "a whole number is meant"),
+        ("performance_mode", "fast", "vLLM takes balanced, interactivity, throughput"),
+        ("compilation_config", "{", "is not JSON"),
+    ],
+)
+def test_an_argument_that_no_version_takes_is_refused_with_the_nearest_by_meaning(name: str, value: Any, told: str) -> None:
+    with pytest.raises(ConfigError, match=rf"servers\[0\]\.engine\.{name}: ") as caught:
+        planned(engine={name: value})
+    assert told in str(caught.value)
+
+
+def test_an_argument_of_another_version_is_refused_by_the_version_of_the_image() -> None:
+    old = {"servers[0].engine": {"max_num_queued_reqs": 9}, "servers[0].image": {"reference": "vllm/vllm-openai:v0.26.0"}}
+    codes = {(each.code, each.path) for each in preview(config(old), "dev", today=TODAY).refused}
+    assert ("ARG-001", "servers[0].engine.max_num_queued_reqs") in codes
+
+
+def test_several_wrong_arguments_are_all_told() -> None:
+    with pytest.raises(ConfigError) as caught:
+        load({"target": {"local": "x"}, "namespace": "n", "pools": [], "servers": [{"name": "a", "engine": {"aa_bb": 1, "cc_dd": 2}}]})
+    assert "engine.aa_bb" in str(caught.value)
+    assert "engine.cc_dd" in str(caught.value)
