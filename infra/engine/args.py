@@ -15,11 +15,7 @@ UNKNOWN = "engine_arguments"
 
 
 class EngineArgs(BaseModel):
-    """Engine flags a person may set. Omit one to let the planner, or else vLLM's default, decide.
-
-    Beside the fields here every argument of ``vllm serve`` can be stated by its name with underscores; JSON values are written as
-    mappings. They are all listed in engine-args.md.
-    """
+    """Engine flags a person may set: these, and every other one by its name (engine-args.md). What is left out is decided by the plan."""
 
     model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True, protected_namespaces=())
 

@@ -30,7 +30,10 @@ CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
     "fewer GPUs than TP": ("GPU-001", {"servers[0].gpus": 2, "servers[0].engine.tensor_parallel_size": 4}),
     "more GPUs than TP": ("GPU-001", {"servers[0].gpus": 4, "servers[0].engine.tensor_parallel_size": 2}),
     "heads": ("GPU-002", {"servers[0].gpus": 3, "servers[0].engine.tensor_parallel_size": 3}),
-    "a model that does not fit its card": ("MEM-001", {"servers[0].model": {"id": "Qwen/Qwen2.5-72B-Instruct"}}),
+    "a model that does not fit its card": (
+        "MEM-001",
+        {"servers[0].model": {"id": "Qwen/Qwen2.5-72B-Instruct"}, "servers[0].engine.tensor_parallel_size": 1},
+    ),
     "a pod larger than its node": ("GPU-003", {"servers[0].engine.tensor_parallel_size": 4, "pools[0].gpus_per_node": 2}),
     "more replicas than the pool holds": ("GPU-004", {"servers[0].replicas": 17}),
     "a surge without room": ("ROLL-003", {"servers[0].replicas": 16, "servers[0].rollout.strategy": "surge"}),
