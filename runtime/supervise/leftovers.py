@@ -2,17 +2,23 @@
 
 import os
 import re
+from collections.abc import Collection
 
 LEFT = re.compile(r"psm_[0-9a-f]+|sem\.mp-\w+")
 """Names that Python's shared memory and semaphores have; vLLM makes both."""
 
 
-def remove(folder: str) -> list[str]:
-    """Removes what no living process has mapped; returns the names. Only for a folder that no other container uses."""
+def there(folder: str) -> list[str]:
+    """Names of such files, in use or not."""
     try:
-        found = [name for name in os.listdir(folder) if LEFT.fullmatch(name)]
+        return [name for name in os.listdir(folder) if LEFT.fullmatch(name)]
     except OSError:
         return []
+
+
+def remove(folder: str, kept: Collection[str] = ()) -> list[str]:
+    """Removes what no living process has mapped; returns the names. Only for a folder that no other container uses."""
+    found = [name for name in there(folder) if name not in kept]
     removed = []
     used = _mapped(folder) if found else ""
     for name in found:

@@ -6,6 +6,7 @@ usage: python -m tools.bench.runtime [costs] [drain] [hang] [soak[=SECONDS]]    
 """
 
 import asyncio
+import contextlib
 import os
 import signal
 import statistics
@@ -18,12 +19,13 @@ from pathlib import Path
 
 from interlock.runtime import board
 from interlock.runtime.silence import silence
+from interlock.runtime.supervise import leftovers
 from tools.bench.projects import table
 from tools.common import ToolError, run_main, say
 from tools.engine_env import env
 from tools.runtime.archive import NAME, content, pack
 from tools.runtime.load import Load, Tally, drive
-from tools.runtime.real import SMALL_STEPS, RealContainer, container
+from tools.runtime.real import SHM, SMALL_STEPS, RealContainer, container
 from tools.runtime.testing import free_port, until
 
 TIMES = 40
@@ -88,7 +90,7 @@ def resident(own: str, archive: Path, environment: dict[str, str]) -> float:
 def naive(made: RealContainer, *options: str) -> Tally:
     """vLLM by itself, told to end in the middle of streams."""
     made.watched, made.arguments = False, (*LARGE_STEPS, *options)
-    made.port = free_port()
+    made.port, made.others = free_port(), tuple(leftovers.there(SHM))
     process = subprocess.Popen(
         made.serve(), env=os.environ | made.inside(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
@@ -97,8 +99,9 @@ def naive(made: RealContainer, *options: str) -> Tally:
         made.ready()
         return ended(made, lambda: process.send_signal(signal.SIGTERM))
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(30)
+        with contextlib.suppress(ProcessLookupError):  # it has ended, as it was told
+            os.killpg(process.pid, signal.SIGKILL)
+        made.remove()
 
 
 def ended(made: RealContainer, end: Callable[[], None]) -> Tally:

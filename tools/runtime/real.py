@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from interlock.runtime.supervise import leftovers
 from tools.engine_env import env
 from tools.runtime.testing import MIDDLEWARE, Container
 
@@ -16,6 +17,7 @@ ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
 }
+SHM = "/dev/shm"
 #: Eight tokens per step, so that a long prompt takes more than a hundred.
 SMALL_STEPS = ("--max-num-batched-tokens", "8", "--max-num-seqs", "8")
 
@@ -26,6 +28,17 @@ class RealContainer(Container):
 
     arguments: tuple[str, ...] = SMALL_STEPS
     watched: bool = True
+    others: tuple[str, ...] = ()
+    """Shared memory that was there before."""
+
+    def start(self, *command: str) -> "RealContainer":
+        self.others = tuple(leftovers.there(SHM))
+        super().start(*command)
+        return self
+
+    def remove(self) -> None:
+        super().remove()
+        leftovers.remove(SHM, self.others)
 
     def serve(self) -> tuple[str, ...]:
         model = env.model(env.folder(), "dense")
