@@ -87,6 +87,9 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         return plugin_pb2.PluginInfo(version=metadata.version("pulumi"))
 
     def GetRequiredPackages(self, request: Any, context: grpc.ServicerContext) -> Any:
+        if Path(request.info.root_directory, "PulumiPlugin.yaml").exists():
+            # Whoever uses a plugin brings the providers; asked for by version, they would be downloaded for its schema alone.
+            return language_pb2.GetRequiredPackagesResponse()
         packages = [
             plugin_pb2.PackageDependency(name=plugin["name"], kind="resource", version="v" + plugin["version"].lstrip("v"))
             for plugin in asked(self._interpreter(request.info, context), LIST_PLUGINS)
@@ -142,10 +145,11 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         return language_pb2.RunResponse()
 
     def RunPlugin(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
-        """Runs a policy pack or a provider written in Python and streams what it prints."""
-        module = "pulumi.policy" if request.kind == "analyzer" else "pulumi.run.plugin"
+        """Runs a policy pack, or the folder of a provider written in Python, and streams what it prints."""
         directory = request.info.program_directory
-        command = [self._interpreter(request.info, context), "-u", "-m", module, *request.args, directory]
+        python = [self._interpreter(request.info, context), "-u"]
+        policies = request.kind == "analyzer"
+        command = [*python, "-m", "pulumi.policy", *request.args, directory] if policies else [*python, directory, *request.args]
         environment = dict(pair.split("=", 1) for pair in request.env) or None
         process = subprocess.Popen(command, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         context.add_callback(process.terminate)
