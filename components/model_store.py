@@ -58,11 +58,12 @@ class ModelStore(pulumi.ComponentResource):
         before: list[pulumi.Resource] = []
         for manifest in spec.volumes:
             holds = manifest["kind"] in DATA
+            # Unset, and not false, where the plan asks for nothing: then the component's own options reach its children.
             options = pulumi.ResourceOptions(
                 parent=self,
                 depends_on=list(before),
-                protect=holds and protected(spec.keep),
-                retain_on_delete=holds and kept(spec.keep),
+                protect=(holds and protected(spec.keep)) or None,
+                retain_on_delete=(holds and kept(spec.keep)) or None,
             )
             before.append(made.apply(f"{name}-{manifest['kind'].lower()}-{manifest['metadata']['name']}", manifest, options))
         for manifest in spec.jobs:

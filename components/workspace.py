@@ -46,7 +46,7 @@ class Workspace(pulumi.ComponentResource):
         spec = made.objects
         before: list[pulumi.Resource] = []
         if spec.namespace is not None:
-            options = pulumi.ResourceOptions(parent=self, protect=protected(spec.keep), retain_on_delete=kept(spec.keep))
+            options = pulumi.ResourceOptions(parent=self, protect=protected(spec.keep) or None, retain_on_delete=kept(spec.keep) or None)
             before.append(made.apply(f"{name}-namespace", spec.namespace, options))
         for manifest in spec.manifests:
             if manifest is spec.namespace:

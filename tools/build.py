@@ -117,11 +117,15 @@ def build(family: Family, title: str) -> None:
 def link(decisions: Sequence[Decision]) -> Path:
     """A folder of links to all programs of ``decisions``, named by what they are, so that two checkouts do not disturb each other."""
     targets = {}
+    # The host of another language looks for the one of a component package on PATH, not beside the CLI.
+    foreign = any(binary.startswith("pulumi-language-") for decision in decisions for binary in decision.family.binaries)
     for decision in decisions:
         if decision.because:
             continue
         for binary in decision.family.binaries:
             targets[binary] = decision.use[binary].path if decision.use else decision.family.folder / binary
+        if not decision.use and foreign:
+            targets |= {script: decision.family.folder / script for script in decision.family.scripts}
     key = hashlib.sha256(repr(sorted(targets.items())).encode()).hexdigest()[:16]
     folder = home() / "path" / key
     folder.mkdir(parents=True, exist_ok=True)

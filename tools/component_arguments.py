@@ -46,7 +46,6 @@ FLOWS: dict[type[BaseModel], tuple[str, ...]] = {
     RouteConfig: ("host", "gateway", "gateway_namespace", "tls_secret"),
     AutoscaleConfig: ("prometheus",),
     StoreConfig: ("claim", "server", "handle", "secret"),
-    PrefetchConfig: ("token_secret",),
 }
 """Fields whose value no decision and no rule reads: names and addresses of what somebody else makes."""
 NAMED_BY_THE_COMPONENT: dict[type[BaseModel], tuple[str, ...]] = {

@@ -38,8 +38,8 @@ class OnPath:
 class Family:
     """Programs that are built from one Go module: ``binaries`` maps the file name to its Go package.
 
-    ``minutes`` is what a cold build took on two cores. ``scripts`` are files of the module's folder that go beside the programs, but
-    not on PATH. ``comes_with`` names a family that brings this one when it is installed.
+    ``minutes`` is what a cold build took on two cores. ``scripts`` are files of the module's folder that go beside the programs.
+    ``comes_with`` names a family that brings this one when it is installed.
     ``debian`` are packages that the programs need at run time. ``cgo``: it is built with a C compiler.
     """
 

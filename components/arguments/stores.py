@@ -18,7 +18,7 @@ class PrefetchSettings(TypedDict):
     """Address of the hub or of a mirror."""
     ignore: NotRequired[list[str]]
     """File patterns that are not fetched."""
-    token_secret: NotRequired[pulumi.Input[str]]
+    token_secret: NotRequired[str]
     """Existing Secret whose key ``token`` is the hub token."""
     image: NotRequired[str]
     """Image with Python 3.11 or later that runs the Job; omit for the pinned one."""

@@ -8,9 +8,11 @@ import pytest
 
 from interlock.cli.stackfile import read_stack
 from interlock.components._made import planned
+from interlock.components.arguments.pools import PoolSettings
 from interlock.components.model_store import ModelStore
 from interlock.components.node_pool import NodePool
 from interlock.infra.config import ClusterConfig, load
+from interlock.infra.config.pools import PoolBackend
 from interlock.infra.manifests.bundles import store_bundle
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
@@ -18,7 +20,7 @@ from interlock.stacks.program import deploy
 from interlock.stacks.settings import Settings
 from tools.common import ROOT
 
-POOL: Any = {"name": "h100", "gpu": "h100", "nodes": 2, "gpus_per_node": 8}
+POOL: PoolSettings = {"name": "h100", "gpu": "h100", "nodes": 2, "gpus_per_node": 8}
 
 
 def config(**more: Any) -> ClusterConfig:
@@ -56,7 +58,7 @@ def test_claims_are_not_waited_for(run_program: Callable[..., Any]) -> None:
 
 
 def test_a_managed_pool_is_made_by_the_hook_from_what_pods_ask_for(run_program: Callable[..., Any]) -> None:
-    managed = {**POOL, "backend": "managed"}
+    managed: PoolSettings = {**POOL, "backend": PoolBackend.MANAGED}
     asked: list[Any] = []
 
     def hook(name: str, intent: Any, options: pulumi.ResourceOptions) -> list[pulumi.Resource]:
@@ -72,7 +74,7 @@ def test_a_managed_pool_is_made_by_the_hook_from_what_pods_ask_for(run_program: 
 
 def test_a_managed_pool_without_a_hook_is_refused(run_program: Callable[..., Any]) -> None:
     with pytest.raises(pulumi.RunError, match="give NodePool a `managed` hook"):
-        run_program(lambda: NodePool("pool", {"pool": {**POOL, "backend": "managed"}}))
+        run_program(lambda: NodePool("pool", {"pool": {**POOL, "backend": PoolBackend.MANAGED}}))
 
 
 def test_two_serving_stacks_and_a_platform_share_no_object(run_program: Callable[..., Any]) -> None:
