@@ -47,7 +47,7 @@ bench: sync ## Measure: plan, sizings, the command, preview beside a flat progra
 	@$(RUN) tools.bench
 
 golden: sync ## Write what is generated and reviewed: rendered stacks, config reference, schemas, findings, mechanisms, shown output
-	@$(RUN) tools.golden --write && $(RUN) tools.config_reference && $(RUN) tools.component_arguments && $(RUN) tools.schemas && $(RUN) tools.findings && $(RUN) tools.mechanisms && $(RUN) tools.shown
+	@$(RUN) tools.golden --write && $(RUN) tools.config_reference && $(RUN) tools.component_arguments && $(RUN) tools.component_docs && $(RUN) tools.schemas && $(RUN) tools.findings && $(RUN) tools.mechanisms && $(RUN) tools.shown
 
 accuracy: sync ## How wrong the memory planner is, on every public log at hand: docs/accuracy.md
 	@$(RUN) tools.accuracy

@@ -68,7 +68,9 @@ class _Monitor(mocks.MockMonitor):
 
 class _Answers(mocks.Mocks):
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        return f"{args.name}-id", dict(args.inputs)
+        # As Kubernetes names what has no name of its own.
+        named = {"metadata": {"name": args.name, **args.inputs.get("metadata", {})}} if args.typ.startswith("kubernetes:") else {}
+        return f"{args.name}-id", {**args.inputs, **named}
 
     def call(self, args: mocks.MockCallArgs) -> Any:
         return {}

@@ -49,6 +49,21 @@ def test_a_missing_virtualenv_is_named_with_the_way_out(tmp_path: Path) -> None:
         host.interpreter(info)
 
 
+def test_a_provider_is_started_as_the_folder_it_is_and_a_policy_pack_by_pulumis_module() -> None:
+    address = ["127.0.0.1:4711"]
+    assert host.plugin_command("python", "resource", address, "/plugin") == ["python", "-u", "/plugin", *address]
+    assert host.plugin_command("python", "analyzer", address, "/pack") == ["python", "-u", "-m", "pulumi.policy", *address, "/pack"]
+
+
+def test_a_plugin_asks_for_no_providers_and_a_program_for_those_of_its_environment(tmp_path: Path) -> None:
+    asked: Any = SimpleNamespace(info=SimpleNamespace(root_directory=str(tmp_path), options={}))
+    context: Any = None
+    made = host.LanguageHost("127.0.0.1:1")
+    assert "kubernetes" in [each.name for each in made.GetRequiredPackages(asked, context).packages]
+    (tmp_path / "PulumiPlugin.yaml").touch()
+    assert list(made.GetRequiredPackages(asked, context).packages) == []
+
+
 def failed_with(error: BaseException, cause: BaseException | None = None) -> Exception:
     try:
         raise error from cause

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent import futures
 from importlib import metadata
 from pathlib import Path
@@ -69,6 +69,13 @@ def interpreter(info: Any) -> str:
 def asked(python: str, script: str) -> Any:
     """What ``script`` prints as JSON when ``python`` runs it."""
     return json.loads(subprocess.run([python, "-c", script], capture_output=True, text=True, check=True).stdout)
+
+
+def plugin_command(python: str, kind: str, arguments: Sequence[str], folder: str) -> list[str]:
+    """How a plugin is started: a policy pack by Pulumi's own module, the folder of a provider as the program that it is."""
+    if kind == "analyzer":
+        return [python, "-u", "-m", "pulumi.policy", *arguments, folder]
+    return [python, "-u", folder, *arguments]
 
 
 class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
@@ -147,9 +154,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def RunPlugin(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
         """Runs a policy pack, or the folder of a provider written in Python, and streams what it prints."""
         directory = request.info.program_directory
-        python = [self._interpreter(request.info, context), "-u"]
-        policies = request.kind == "analyzer"
-        command = [*python, "-m", "pulumi.policy", *request.args, directory] if policies else [*python, directory, *request.args]
+        command = plugin_command(self._interpreter(request.info, context), request.kind, request.args, directory)
         environment = dict(pair.split("=", 1) for pair in request.env) or None
         process = subprocess.Popen(command, cwd=directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         context.add_callback(process.terminate)

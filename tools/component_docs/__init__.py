@@ -1,0 +1,1 @@
+"""docs/components.md and docs/components.schema.json, from the components' own types."""
