@@ -7,6 +7,7 @@ from typing import Any
 
 from pulumi.provider.experimental.analyzer import PropertyDefinition
 from pulumi.provider.experimental.schema import generate_schema
+from pydantic import BaseModel
 
 from interlock.components.host import PACKAGE, Host, provider
 from interlock.components.package import COMPONENTS
@@ -29,8 +30,8 @@ tells.
 
 Arguments have the words of the [configuration](config.md). *flows* marks a value that may be an output of another resource: it names
 something and decides nothing. Everything else decides what is made and is a plain value; an output there is refused by name.
-In other languages the names are in camelCase (`max_model_len` is `maxModelLen`). A component brings no provider of its own: children take
-the one that it is given.
+In other languages the names are in camelCase (`max_model_len` is `maxModelLen`), and an engine flag that has no field below goes into
+`server.extra.args`. A component brings no provider of its own: children take the one that it is given.
 
 Whole programs: [a program with its own namespace and claim](../examples/own-program/__main__.py),
 [two servers behind one host](../examples/two-servers-one-route/__main__.py),
@@ -104,7 +105,7 @@ def _defaults() -> dict[str, dict[str, str]]:
 
 def _default(info: Any) -> str:
     value = info.get_default(call_default_factory=True)
-    if value is None or value in ((), {}) or hasattr(value, "model_fields"):
+    if value is None or value in ((), {}) or isinstance(value, BaseModel):
         return "omitted"
     if isinstance(value, tuple):
         return ", ".join(f"`{each}`" for each in value)
