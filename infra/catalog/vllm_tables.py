@@ -63,7 +63,7 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One kind of name (flags, metrics, environment) over all versions read."""
+    """One kind of name (flags, metrics, environment, values of arguments) over all versions read."""
 
     versions: tuple[str, ...]
     spans: Mapping[str, tuple[Span, ...]]
@@ -126,7 +126,7 @@ def _keys(versions: tuple[str, ...]) -> tuple[Version, ...]:
 
 
 @cache
-def vllm_names(kind: Literal["flags", "metrics", "env"]) -> Table:
+def vllm_names(kind: Literal["flags", "metrics", "env", "values"]) -> Table:
     """The names of one kind over all versions read, as generated from the wheels."""
     data = table(f"vllm_{kind}.json")
     spans = {name: tuple(Span(row["since"], row["until"], row) for row in rows) for name, rows in data[kind].items()}

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from difflib import SequenceMatcher, get_close_matches
 
-from interlock.infra.catalog.vllm_flags import env_status, flag_facts, flag_status
+from interlock.infra.catalog.vllm_flags import env_status, flag_status
 from interlock.infra.catalog.vllm_tables import Standing, Status, vllm_names
 from interlock.infra.facts import Bundle, Flag, Workload
 from interlock.infra.rules.findings import Fix, Severity
@@ -12,19 +12,20 @@ from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.reading.units import engine_containers
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 
-_SOURCE = "vllm/engine/arg_utils.py and vllm/entrypoints/openai/cli_args.py of the wheels 0.5.5 to 0.33.0"
-_CLI = ("https://docs.vllm.ai/en/latest/cli/serve/",)
+SOURCE = "vllm/engine/arg_utils.py and vllm/entrypoints/openai/cli_args.py of the wheels 0.5.5 to 0.33.0"
+CLI = ("https://docs.vllm.ai/en/latest/cli/serve/",)
 
 _GONE = (Standing.RENAMED, Standing.REMOVED, Standing.NOT_YET, Standing.UNKNOWN)
-_INTEGER = re.compile(r"^[+-]?\d+$")
 
 
-def _version(workload: Workload) -> str | None:
+def version_text(workload: Workload) -> str | None:
+    """The engine's version as it is stated; None when it is not known."""
     version = workload.engine.version
     return str(version.value) if version.known else None
 
 
-def _like(name: str, names: Iterable[str]) -> str:
+def like(name: str, names: Iterable[str]) -> str:
+    """The name that is nearest in letters, or nothing."""
     close = get_close_matches(name, list(names), 1, 0.8)
     return close[0] if close else ""
 
@@ -72,15 +73,15 @@ def _why(status: Status, version: str | None) -> str:
     Severity.ERROR,
     demand="Every flag exists in the engine's version.",
     reason="vLLM's parser refuses an unknown flag and exits with 2: the pod never starts.",
-    source=_SOURCE,
+    source=SOURCE,
     remedy="Use the replacement, or pin the version that has the flag.",
     fault="unknown-flag",
-    links=_CLI,
+    links=CLI,
 )
 def unknown_flags(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    version = _version(workload)
-    for flag in _unique(workload):
-        option = f"--{flag.name}"
+    version = version_text(workload)
+    for flag in unique(workload):
+        option = f"--{flag.name}" if len(flag.name) > 1 else f"-{flag.name}"
         status = flag_status(option, version)
         newest = status if status.standing in _GONE else _in_newest(option, status, version)
         if newest is None or (version and status.standing is Standing.UNSURE):
@@ -94,7 +95,8 @@ def unknown_flags(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
         yield Hit(flag.path, text, remedy, flag.raw or option, severity=level, fixes=fixes)
 
 
-def _unique(workload: Workload) -> Iterable[Flag]:
+def unique(workload: Workload) -> Iterable[Flag]:
+    """The flags that count: the last of each name."""
     return {flag.name: flag for flag in workload.engine.flags}.values()
 
 
@@ -111,71 +113,19 @@ def _in_newest(option: str, status: Status, version: str | None) -> Status | Non
     Severity.WARNING,
     demand="No flag is deprecated in the engine's version.",
     reason="The next upgrade turns it into an unknown flag, which stops the engine.",
-    source=_SOURCE,
+    source=SOURCE,
     remedy="Use the replacement now.",
-    links=_CLI,
+    links=CLI,
 )
 def deprecated_flags(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    version = _version(workload)
-    for flag in _unique(workload):
+    version = version_text(workload)
+    for flag in unique(workload):
         status = flag_status(f"--{flag.name}", version)
         if status.exists and status.deprecated:
             replacement = vllm_names("flags").replacements.get(f"--{flag.name}")
             remedy, fixes = _change(flag, replacement.to if replacement else None, replacement.note if replacement else "")
             text = f"--{flag.name} is deprecated in {f'vLLM {version}' if version else 'the newest vLLM'} and will be refused later"
             yield Hit(flag.path, text, remedy, flag.raw, fixes=fixes)
-
-
-@rule(
-    "ARG-003",
-    Severity.ERROR,
-    demand="A flag's value is one that the engine's parser takes.",
-    reason="The parser refuses the value and exits with 2.",
-    source=_SOURCE,
-    remedy="Choose one of the listed values.",
-    fault="broken-arg",
-    links=_CLI,
-)
-def values(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    version = _version(workload)
-    level = Severity.ERROR if official(workload) and version else Severity.WARNING
-    for flag in _unique(workload):
-        facts = flag_facts(f"--{flag.name}", version)
-        if not facts or not flag.value.known or not flag_status(f"--{flag.name}", version).exists:
-            continue
-        value, choices = flag.value.get(), facts.get("choices")
-        if facts.get("kind") == "value" and choices and flag.name in _CLOSED and value not in [str(choice) for choice in choices]:
-            some = ", ".join(str(choice) for choice in choices[:12])
-            meant = _ALIASES.get((flag.name, value.lower())) or _like(value.lower(), [str(choice) for choice in choices])
-            if meant not in [str(choice) for choice in choices]:
-                meant = ""
-            text = f"--{flag.name} {value}: vLLM {version or ''} takes only {some}".replace("  ", " ")
-            remedy = f"write {meant}" if meant else f"choose one of these, or remove --{flag.name}"
-            fixes = put(flag.path, meant, flag=flag.name) if meant else ()
-            yield Hit(flag.path, text, remedy, value, severity=level, fixes=fixes)
-        elif facts.get("kind") == "value" and facts.get("type") == "int" and not _INTEGER.match(value) and flag.name not in _HUMAN:
-            yield Hit(flag.path, f"--{flag.name} {value!r} is not an integer", "write an integer", value, severity=level)
-
-
-_CLOSED = ("dtype", "kv-cache-dtype", "scheduling-policy", "device", "runner", "task", "data-parallel-backend", "uvicorn-log-level")
-"""Flags whose values are listed in the code; parsers, back ends and load formats can be added by plug-ins."""
-_ALIASES = {
-    ("dtype", "fp16"): "float16",
-    ("dtype", "bf16"): "bfloat16",
-    ("dtype", "fp32"): "float32",
-    ("kv-cache-dtype", "fp8_e4m3fn"): "fp8_e4m3",
-    ("kv-cache-dtype", "bf16"): "bfloat16",
-    ("kv-cache-dtype", "fp16"): "float16",
-}
-"""What people write elsewhere for a value: names of PyTorch and of other engines."""
-_HUMAN = (
-    "max-model-len",
-    "max-num-batched-tokens",
-    "kv-cache-memory-bytes",
-    "max-num-queued-tokens",
-    "max-num-seqs",
-    "long-prefill-token-threshold",
-)
 
 
 @rule(
@@ -236,7 +186,7 @@ def entrypoint_replaced(workload: Workload, bundle: Bundle, settings: Settings) 
     links=("https://docs.vllm.ai/en/latest/configuration/env_vars/",),
 )
 def environment(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    version = _version(workload)
+    version = version_text(workload)
     if workload.engine.entrypoint in ("script", "image") and not workload.engine.complete:
         return  # A start script of the image may read any variable.
     for _, container in engine_containers(workload):
@@ -278,16 +228,16 @@ _NOT_ENGINE = (
 
 
 def _variable(name: str, path: str, status: Status, version: str | None) -> Hit:
-    like = status.to or _like(name, vllm_names("env").spans)
+    retired = status.standing is Standing.REMOVED and not status.to
+    near = status.to or ("" if retired else like(name, vllm_names("env").spans))
     if status.standing is Standing.UNKNOWN and not status.to:
         text = f"vLLM reads no variable {name}, so this does nothing"
     elif status.standing is Standing.NOT_YET:
         text = f"vLLM {version} does not read {name} yet (it comes with {status.since})"
     else:
-        text = f"vLLM {version or 'of today'} does not read {name}" + (
-            f" (read from {status.since} to {status.until})" if status.since else ""
-        )
+        spanned = f" (read from {status.since} to {status.until})" if status.since else ""
+        text = f"{f'vLLM {version}' if version else 'the newest vLLM'} does not read {name}{spanned}"
     note = f": {status.note}" if status.note else ""
     entry = path.removesuffix(".value")
-    fixes = () if like else drop(entry) if path.endswith(".value") else ()
-    return Hit(path, text + note, f"use {like}" if like else "remove it", name, fixes=fixes)
+    fixes = () if near else drop(entry) if path.endswith(".value") else ()
+    return Hit(path, text + note, f"use {near}" if near else "remove it", name, fault="dead-value" if retired else "", fixes=fixes)

@@ -1,6 +1,5 @@
 """How the engine is started: a model, a way that stays, and options that agree with each other."""
 
-import json
 from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Fact, Place, Workload
@@ -137,12 +136,6 @@ def draft(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         )
     elif own.absent:
         yield from refused(workload, bundle, "ARG-014")
-    if flag.known and flag.get().lstrip().startswith("{"):
-        try:
-            json.loads(flag.get())
-        except ValueError as error:
-            text = f"--speculative-config is not valid JSON ({str(error)[:80]})"
-            yield Hit(where(workload, Place.ARGS, flag), text, "repair the JSON (double quotes, no trailing comma)")
 
 
 @rule(

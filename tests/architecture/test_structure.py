@@ -94,7 +94,12 @@ def test_data_files_are_opened_in_one_place() -> None:
 def test_every_data_file_of_the_catalog_is_read_by_someone() -> None:
     texts = "".join(path.read_text("utf-8") for path in INFRA)
     files = {path.name for path in (ROOT / "infra/catalog").glob("*.json")}
-    assert {each for each in files if f'"{each}"' not in texts} == {"vllm_flags.json", "vllm_metrics.json", "vllm_env.json"}
+    assert {each for each in files if f'"{each}"' not in texts} == {
+        "vllm_flags.json",
+        "vllm_metrics.json",
+        "vllm_env.json",
+        "vllm_values.json",
+    }
 
 
 @pytest.mark.parametrize("path", INFRA, ids=name)

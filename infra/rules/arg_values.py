@@ -1,0 +1,152 @@
+"""Values of engine arguments against what its version takes: listed ones, registered names, integers, JSON, adapters."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from interlock.infra.catalog.vllm_flags import flag_facts, flag_status
+from interlock.infra.catalog.vllm_tables import Span, vllm_names
+from interlock.infra.facts import Bundle, Flag, Place, Workload
+from interlock.infra.rules.arg_flags import CLI, SOURCE, like, unique, version_text
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.gpu_devices import official
+from interlock.infra.rules.reading.relations import Asked
+from interlock.infra.rules.reading.units import where
+from interlock.infra.rules.rule import Hit, Settings, put, rule
+
+_INTEGER = re.compile(r"^[+-]?\d+$")
+_ALIASES = {
+    ("dtype", "fp16"): "float16",
+    ("dtype", "bf16"): "bfloat16",
+    ("dtype", "fp32"): "float32",
+    ("kv-cache-dtype", "fp8_e4m3fn"): "fp8_e4m3",
+    ("kv-cache-dtype", "bf16"): "bfloat16",
+    ("kv-cache-dtype", "fp16"): "float16",
+}
+"""What people write elsewhere for a value: names of PyTorch and of other engines."""
+_HUMAN = (
+    "max-model-len",
+    "max-num-batched-tokens",
+    "kv-cache-memory-bytes",
+    "max-num-queued-tokens",
+    "max-num-seqs",
+    "long-prefill-token-threshold",
+)
+_TOLD = ("max-lora-rank", "preemption-mode", "tool-call-parser", "reasoning-parser")
+"""Another rule speaks of their values, or they are registered by name."""
+
+
+@rule(
+    "ARG-003",
+    Severity.ERROR,
+    demand="A flag's value is one that the engine's version takes.",
+    reason="The parser or the configuration refuses the value, and the engine exits before the model is loaded.",
+    source=f"{SOURCE}; tool_parsers, reasoning, quantization and kv_connector of 17 wheels (infra/catalog/vllm_values.json)",
+    remedy="Choose one of the listed values.",
+    fault="broken-arg",
+    links=CLI,
+)
+def values(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    version = version_text(workload)
+    level = Severity.ERROR if official(workload) and version else Severity.WARNING
+    for flag in unique(workload):
+        facts = flag_facts(f"--{flag.name}", version)
+        if facts and flag.value.known and flag_status(f"--{flag.name}", version).exists:
+            yield from _of_flag(flag, facts, version, level, parsed=workload.engine.parsed)
+    yield from _registered(workload, bundle, version, level)
+
+
+def _of_flag(flag: Flag, facts: Mapping[str, Any], version: str | None, level: Severity, *, parsed: bool) -> Iterator[Hit]:
+    value, place = flag.value.get(), flag.value.path or flag.path
+    choices, kind = [str(choice) for choice in facts.get("choices") or ()], facts.get("kind")
+    if kind == "value" and choices and flag.name not in _TOLD and value not in (*choices, "None") and value.upper() not in choices:
+        meant = _ALIASES.get((flag.name, value.lower())) or like(value.lower(), choices)
+        yield _one_of(_Wrong(place, f"--{flag.name} {value}", version, level, flag), meant if meant in choices else "", choices)
+    elif kind == "value" and facts.get("type") == "int" and not choices and not _INTEGER.match(value) and flag.name not in _HUMAN:
+        yield Hit(place, f"--{flag.name} {value!r} is not an integer", "write an integer", value, severity=level)
+    elif kind == "value" and facts.get("type") == "json" and parsed and value not in ("", "None"):
+        said = _not_json(value)
+        if said:
+            text = f"--{flag.name} takes JSON, and {value[:60]!r} is not ({said})"
+            yield Hit(place, text, "write JSON: keys and texts in double quotes, no trailing comma", value[:80], severity=level)
+    elif flag.name == "lora-modules" and parsed:
+        for item in _items(value):
+            if not ("=" in item and "," not in item) and not item.startswith("{"):
+                text = f"--lora-modules {item[:60]}: an adapter is name=path, or JSON with name and path"
+                yield Hit(place, text, "write name=path", item[:80], severity=level)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """A value that is none of those that are taken."""
+
+    path: str
+    given: str
+    version: str | None
+    level: Severity
+    flag: Flag | None = None
+    """The flag that it is the whole value of."""
+
+
+def _one_of(wrong: _Wrong, meant: str, choices: list[str]) -> Hit:
+    some = ", ".join(choices[:12]) + (", ..." if len(choices) > 12 else "")
+    text = f"{wrong.given}: vLLM {wrong.version or ''} takes only {some}".replace("  ", " ")
+    flag = wrong.flag
+    fix = f"write {meant}" if meant else f"choose one of these, or remove --{flag.name}" if flag else "choose one of these"
+    fixes = put(flag.path, meant, flag=flag.name) if meant and flag else ()
+    return Hit(wrong.path, text, fix, wrong.given.rpartition(" ")[2], severity=wrong.level, fixes=fixes)
+
+
+def _not_json(value: str) -> str:
+    """Why a text is not JSON; empty when it is."""
+    try:
+        json.loads(value)
+    except ValueError as error:
+        return str(error)[:80]
+    except RecursionError:
+        return "nested too deeply"
+    return ""
+
+
+def _items(text: str) -> list[str]:
+    """Words of a list; an object of JSON is one, whatever spaces it has."""
+    found: list[str] = []
+    rest, decoder = text.strip(), json.JSONDecoder()
+    while rest:
+        try:
+            end = decoder.raw_decode(rest)[1] if rest.startswith("{") else len(rest.split(None, 1)[0])
+        except (ValueError, RecursionError):
+            return found  # Broken JSON: where it ends cannot be said.
+        found.append(rest[:end])
+        rest = rest[end:].lstrip()
+    return found
+
+
+_REGISTERED: Mapping[str, tuple[str, ...]] = {
+    "tool-call-parser": ("tool-parser-plugin",),
+    "reasoning-parser": ("reasoning-parser-plugin",),
+    "kv-transfer-config.kv_connector": ("kv-transfer-config.kv_connector_module_path",),
+    "quantization": (),
+}
+"""Arguments whose values are registered by name, with the arguments that load others."""
+# The newest releases read these through packages of their own.
+_PACKAGED = ("quantization bitsandbytes", "quantization gguf")
+
+
+def _registered(workload: Workload, bundle: Bundle, version: str | None, level: Severity) -> Iterator[Hit]:
+    facts, table = Asked(workload, bundle), vllm_names("values")
+    for name, plugins in _REGISTERED.items():
+        fact = facts[name]
+        if not fact.known or not isinstance(fact.value, str) or not all(facts[each].absent for each in plugins):
+            continue
+        value = fact.value.lower() if name == "quantization" else fact.value
+        if value in ("", "None", "none") or f"{name} {value}" in _PACKAGED or table.at(f"{name} {value}", version) is not None:
+            continue
+        there = [key.partition(" ")[2] for key in table.spans if key.startswith(f"{name} ")]
+        choices = [each for each in there if version is None or isinstance(table.at(f"{name} {each}", version), Span)]
+        near = like(value, choices) or like(value.replace("-", "_").lower(), choices)
+        flag = next((each for each in reversed(workload.engine.flags) if each.name == name), None)
+        given = f"--{name} {value}" if flag else f"{name.rpartition('.')[2]} {value}"
+        yield _one_of(_Wrong(where(workload, Place.ARGS, fact), given, version, level, flag), near, choices)
