@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from interlock.infra.errors import REFUSED, ConfigError, Problem
+from interlock.stacks.model_files import read_config
 
 Model = Annotated[
     str | None, typer.Option("--model", "-m", help="Catalog id, or the path of a config.json or of the folder that holds one.")
@@ -16,10 +17,10 @@ Model = Annotated[
 Gpu = Annotated[str | None, typer.Option("--gpu", "-g", help="GPU name, as the data sheet, nvidia-smi or a node label spells it.")]
 GpuMemory = Annotated[float | None, typer.Option("--gpu-total-gib", help="Total memory as CUDA reports it, in GiB.")]
 Mig = Annotated[str | None, typer.Option("--mig-profile", help="MIG slice, such as 3g.40gb.")]
-Tp = Annotated[int, typer.Option("--tp", "--tensor-parallel-size", min=1)]
-Pp = Annotated[int, typer.Option("--pp", "--pipeline-parallel-size", min=1)]
-Dp = Annotated[int, typer.Option("--dp", "--data-parallel-size", min=1)]
-Length = Annotated[int | None, typer.Option("--max-model-len", min=-1, help="-1: as long as fits.")]
+Tp = Annotated[int | None, typer.Option("--tp", "--tensor-parallel-size", min=1, max=1024)]
+Pp = Annotated[int | None, typer.Option("--pp", "--pipeline-parallel-size", min=1, max=1024)]
+Dp = Annotated[int | None, typer.Option("--dp", "--data-parallel-size", min=1, max=65536)]
+Length = Annotated[int | None, typer.Option("--max-model-len", min=-1, max=10**9, help="-1: as long as fits.")]
 Version = Annotated[str | None, typer.Option("--vllm-version")]
 Argument = Annotated[list[str] | None, typer.Option("--arg", "-a", help="Any engine argument by its vLLM name: -a max_num_seqs=64.")]
 Lines = Annotated[
@@ -31,9 +32,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of tables.")]
 def size(  # noqa: PLR0917  (options of a command, given by name)
     model: Model = None,
     gpu: Gpu = None,
-    tp: Tp = 1,
-    pp: Pp = 1,
-    dp: Dp = 1,
+    tp: Tp = None,
+    pp: Pp = None,
+    dp: Dp = None,
     max_model_len: Length = None,
     gpu_memory_utilization: Annotated[float | None, typer.Option("--gpu-memory-utilization", min=0.01, max=1.0)] = None,
     kv_cache_dtype: Annotated[str | None, typer.Option("--kv-cache-dtype")] = None,
@@ -92,6 +93,10 @@ def _unknown_names(case: dict[str, Any]) -> Iterator[tuple[str, Problem]]:
         yield "model", Problem("--model", f"{model!r} {where}{near_models(model)}; give the path of its config.json", "interlock size")
     if card and gpus.gpu(card) is None and not case.get("gpu_total_gib"):
         yield "gpu", Problem("--gpu", f"{card!r} is not in the catalog{near_gpus(card)}; or say --gpu-total-gib", "interlock size")
+    listed, profile = gpus.gpu(card) if card else None, str(case.get("mig_profile") or "")
+    if listed and profile and not (listed.geometry and listed.geometry.profile(profile)):
+        has = ", ".join(each.name for each in listed.geometry.profiles) if listed.geometry else "none"
+        yield "mig_profile", Problem("--mig-profile", f"{profile!r} is not a profile of {listed.name}; it has: {has}", "interlock size")
     if not card and not case.get("gpu_total_gib") and not case.get("given_kv_gib"):
         yield "gpu", Problem("--gpu", "is not given: a GPU name, or --gpu-total-gib", "interlock size")
     yield from _unknown_arguments(case)
@@ -130,22 +135,18 @@ def _with_config(case: dict[str, Any]) -> dict[str, Any]:
     if not case.get("model") or not (path.suffix == ".json" or path.is_dir()):
         return case
     folder = path if path.is_dir() else path.parent
-    config = _json_object(folder / "config.json" if path.is_dir() else path)
+    config = _json_object(path)
     index = folder / "model.safetensors.index.json"
-    total = _json_object(index).get("metadata", {}).get("total_size") if index.exists() else None
-    return {**case, "config": config, "checkpoint_bytes": total if isinstance(total, int) else None}
+    metadata = _json_object(index).get("metadata") if index.exists() else None
+    total = metadata.get("total_size") if isinstance(metadata, dict) else None
+    return {**case, "config": config, "checkpoint_bytes": total if isinstance(total, int) and total > 0 else None}
 
 
 def _json_object(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigError([Problem("--model", f"cannot be read: {error.strerror}", str(path))]) from error
+        return read_config(path)
     except ValueError as error:
-        raise ConfigError([Problem("--model", f"is not JSON: {error}", str(path))]) from error
-    if not isinstance(found, dict):
-        raise ConfigError([Problem("--model", "holds no JSON object", str(path))])
-    return found
+        raise ConfigError([Problem("--model", str(error), str(path))]) from None
 
 
 def _answer_lines(path: Path) -> None:
@@ -156,7 +157,7 @@ def _answer_lines(path: Path) -> None:
             continue
         try:
             case = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             case = None
         if isinstance(case, dict):
             answer = answer_of(case)
@@ -171,6 +172,8 @@ def _read_lines(path: Path) -> Iterator[str]:
         return
     try:
         yield from path.read_text("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise ConfigError([Problem("--jsonl", "is not UTF-8 text", str(path))]) from None
     except OSError as error:
         raise ConfigError([Problem("--jsonl", f"cannot be read: {error.strerror}", str(path))]) from error
 

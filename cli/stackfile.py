@@ -7,9 +7,10 @@ from typing import Any
 
 import yaml
 
-from interlock.infra.config import ClusterConfig, load
+from interlock.cli.reading.marked import read_stream
+from interlock.infra.config import ClusterConfig
 from interlock.infra.errors import ConfigError, Problem
-from interlock.stacks.model_files import with_model_configs
+from interlock.stacks.model_files import read_cluster
 
 KEY = "interlock:cluster"
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -32,7 +33,7 @@ def read_stack(stack: str | None, file: Path | None, folder: Path | None = None)
     path = file or folder / f"Pulumi.{stack}.yaml"
     if stack is not None and not path.exists():
         raise ConfigError([Problem("--stack", f"{stack!r} does not exist: there is no {path.name} here; {_known_stacks(folder, stack)}")])
-    return StackFile(stack or _stack_name(path), path.name, load(with_model_configs(_cluster(path), path.parent, path.name), path.name))
+    return StackFile(stack or _stack_name(path), path.name, read_cluster(_cluster(path), path.parent, path.name))
 
 
 def _stack_name(path: Path) -> str:
@@ -51,7 +52,7 @@ def _known_stacks(folder: Path, wanted: str) -> str:
 def _cluster(path: Path) -> Any:
     data = read_yaml(path)
     if not isinstance(data, dict):
-        raise ConfigError([Problem("", f"holds {type(data).__name__}, not a mapping", path.name)])
+        raise ConfigError([Problem("", "is empty" if data is None else f"holds {type(data).__name__}, not a mapping", path.name)])
     if "config" in data or "encryptionsalt" in data or "secretsprovider" in data:
         config = data.get("config") or {}
         if not isinstance(config, dict) or KEY not in config:
@@ -73,6 +74,9 @@ def read_yaml(path: Path) -> Any:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise ConfigError([Problem("", f"cannot be read: {reason}", str(path))]) from None
     try:
+        twice = next((key for document in read_stream(text) for key in document.duplicates), None)
+        if twice:
+            raise ConfigError([Problem(twice.path, "stands twice: keep one of them", str(path))])
         return yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

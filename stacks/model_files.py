@@ -1,11 +1,25 @@
-"""Reads the config.json files that a stack names, for the program and the command alike. Needs no Pulumi."""
+"""Reads a stack's configuration with the config.json files that it names, for the program and the command alike. Needs no Pulumi."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from interlock.infra.config import ClusterConfig, load
 from interlock.infra.errors import ConfigError, Problem
+from interlock.infra.paths import child_path
+from interlock.infra.rules.settings import setting_problems, waiver_problems
+
+
+def read_cluster(data: object, folder: Path, source: str) -> ClusterConfig:
+    """The configuration in ``data``, with every file that it names and every rule that it speaks of. Raises ConfigError."""
+    config = load(with_model_configs(data, folder, source), source)
+    problems = [Problem(child_path("rules", name), text, source) for name, text in setting_problems(config.rules)]
+    codes = [waiver.code for waiver in config.waivers]
+    problems += [Problem(f"waivers[{at}].code", text, source) for at, text in waiver_problems(codes)]
+    if problems:
+        raise ConfigError(problems)
+    return config
 
 
 def with_model_configs(data: object, folder: Path, source: str) -> object:
@@ -39,8 +53,12 @@ def read_config(path: Path) -> dict[str, Any]:
         found = json.loads(file.read_text("utf-8"))
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8 text") from None
     except ValueError as error:
         raise ValueError(f"is not JSON: {error}") from None
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
     if not isinstance(found, dict):
         raise ValueError("does not hold a JSON object")
     return found

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pulumi
 
-from interlock.infra.config import ClusterConfig, load
+from interlock.infra.config import ClusterConfig
 from interlock.infra.errors import ConfigError, Problem
-from interlock.stacks.model_files import with_model_configs
+from interlock.stacks.model_files import read_cluster
 
 RUN_FOLDER = "INTERLOCK_RUN"
 """Environment variable that moves the run folder of local control planes."""
@@ -37,7 +37,7 @@ def read_settings() -> Settings:
         data = values.get("cluster")
     if data is None:
         raise ConfigError([Problem("interlock:cluster", f"is missing: write it into {source} (docs/config.md shows every field)")])
-    config = load(with_model_configs(data, Path(pulumi.get_root_directory()), source), source)
+    config = read_cluster(data, Path(pulumi.get_root_directory()), source)
     check_passphrase(config, source)
     kubeconfig = values.get("kubeconfig") or kubeconfig_path(config)
     return Settings(stack, source, config, kubeconfig, config.target.context or f"interlock-{config.target.local}")

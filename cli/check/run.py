@@ -16,10 +16,12 @@ from interlock.infra.catalog.gpus import gpu
 from interlock.infra.catalog.near import near_gpus
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.facts import Bundle, DocumentProblem, Fact, Origin, Pool, Workload, known
+from interlock.infra.paths import child_path
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.recognise.accelerators import product
 from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver
 from interlock.infra.rules.judge import judge
+from interlock.infra.rules.settings import setting_problems, waiver_problems
 from interlock.stacks.model_files import read_config as model_file
 
 FILE = ".interlock.yaml"
@@ -77,7 +79,7 @@ def read_config(path: Path | None) -> CheckConfig:
         return CheckConfig()
     try:
         loaded = load_text(found.read_text("utf-8"))
-        return _with_models(CheckConfig.model_validate({} if loaded is None else loaded), found)
+        config = _with_models(CheckConfig.model_validate({} if loaded is None else loaded), found)
     except OSError as error:
         raise ConfigError([Problem("", f"cannot be read: {error.strerror}", str(found))]) from None
     except ValidationError as error:
@@ -87,6 +89,12 @@ def read_config(path: Path | None) -> CheckConfig:
         raise ConfigError(problems) from None
     except ValueError as error:
         raise ConfigError([Problem("", f"is not valid YAML: {error}", str(found))]) from None
+    strange = [Problem(child_path("settings", name), text, str(found)) for name, text in setting_problems(config.settings)]
+    codes = [waiver.code for waiver in config.waivers]
+    strange += [Problem(f"waivers[{at}].code", text, str(found)) for at, text in waiver_problems(codes)]
+    if strange:
+        raise ConfigError(strange)
+    return config
 
 
 def _with_models(config: CheckConfig, file: Path) -> CheckConfig:

@@ -51,6 +51,19 @@ def image_reference(text: str) -> ImageReference:
     return ImageReference("", f"{head}{slash}{base}", tag, digest)
 
 
+# The grammar of distribution/reference: lower-case path, a tag of at most 128 characters, a digest.
+_HOST = r"(?:[a-zA-Z0-9](?:[-a-zA-Z0-9.]*[a-zA-Z0-9])?(?::\d+)?/)?"
+_PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_REFERENCE = re.compile(rf"{_HOST}{_PART}(?:/{_PART})*(?::[\w][\w.-]{{0,127}})?(?:@[a-z0-9]+:[0-9a-fA-F]{{32,}})?")
+
+
+def reference_problem(text: str) -> str | None:
+    """Why ``text`` is not a reference that a container runtime takes, or None."""
+    if len(text) > _LONGEST or not _REFERENCE.fullmatch(text):
+        return f"{text!r} is not an image reference such as vllm/vllm-openai:v0.33.0@sha256:... (lower case, no spaces)"
+    return None
+
+
 @cache
 def image_family(text: str) -> Mapping[str, Any]:
     """The catalog's row for an image: ``engine``, ``vendor``, ``entrypoint``; empty for an image that it does not know."""

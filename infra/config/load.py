@@ -12,6 +12,7 @@ from interlock.infra.config.cluster import ClusterConfig, Scope
 from interlock.infra.config.names import unknown_names
 from interlock.infra.config.stores import StoreKind
 from interlock.infra.engine.args import UNKNOWN
+from interlock.infra.config.wording import worded
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.naming import LABEL_LIMIT
 
@@ -63,18 +64,14 @@ def _problems(detail: ErrorDetails, data: Mapping[str, Any], source: str) -> Ite
 
 def _problem(detail: ErrorDetails, data: Mapping[str, Any], source: str) -> Problem:
     location = detail["loc"]
-    path = dotted(location)
+    path = dotted(part for part in location if part != "[key]")
     if detail["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(location[-1]), _siblings(location[:-1]), n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; known keys here: {', '.join(sorted(_siblings(location[:-1])))}"
         return Problem(path, f"unknown key{hint}", source)
-    message = detail["msg"].removeprefix("Value error, ")
-    value = detail["input"]
     if detail["type"] == "missing":
         return Problem(path, "is required and missing", source)
-    if isinstance(value, str | int | float | bool) and repr(value) not in message:
-        message = f"{value!r}: {message}"
-    return Problem(path, message, source)
+    return Problem(path, worded(detail), source)
 
 
 def _siblings(location: tuple[str | int, ...]) -> list[str]:
@@ -115,6 +112,11 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
                 f"servers[{index}].name",
                 f"{server.name!r} has {len(server.name)} characters; at most {room} leave room for what we append",
             )
+    if config.create_namespace and (config.namespace == "default" or config.namespace.startswith("kube-")):
+        yield (
+            "namespace",
+            f"{config.namespace!r} is there in every cluster and cannot be made: choose another, or set create_namespace: false",
+        )
     yield from _store_references(config, stores)
     yield from _unpinned(config) if config.production else ()
     for index, tenant in enumerate(config.tenants):

@@ -1,28 +1,28 @@
 """The model that a server serves and where its weights come from."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from interlock.infra.catalog.images import vllm_version
-from interlock.infra.config.base import Config
+from interlock.infra.config.base import Config, Image, ObjectName, Plain
 
 
 class ModelConfig(Config):
     """A model by its id, with the facts the catalog does not know."""
 
-    id: str = Field(min_length=1)
+    id: Plain
     """Model id (``Qwen/Qwen2.5-7B-Instruct``); facts come from the catalog when it is known there."""
-    revision: str | None = None
+    revision: Plain | None = None
     """Commit of the model repository; without one, a new commit changes the model at the next start of a pod."""
-    path: str | None = None
+    path: Plain | None = None
     """Folder inside the weights volume or image; omit to load the id from the hub or its cache."""
     attention_heads: int | None = Field(default=None, ge=1)
     """Attention heads, when the catalog does not know the model."""
     kv_heads: int | None = Field(default=None, ge=1)
     """KV heads, when the catalog does not know the model."""
-    weights_gib: float | None = Field(default=None, gt=0)
+    weights_gib: float | None = Field(default=None, gt=0, le=100_000)
     """Size of the checkpoint in GiB, when the catalog does not know the model."""
     max_position: int | None = Field(default=None, ge=1)
     """Longest context of the model, when the catalog does not know it."""
@@ -44,13 +44,13 @@ class ImageConfig(Config):
 
     track: ImageTrack = ImageTrack.DEPLOYMENT
     """``deployment``: the pinned vLLM image; ``cpu``: test only, the real engine without a GPU."""
-    reference: str | None = None
+    reference: Image | None = None
     """Another image, with tag and digest; omit for the track's own."""
     vllm: str | None = Field(default=None, pattern=r"^\d+\.\d+(\.\d+)*([a-z.]+\d+)?$")
     """vLLM version inside ``reference``, such as 0.33.0; needed where its tag does not say it, as with an image of your own."""
-    pull_policy: str | None = None
+    pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = None
     """imagePullPolicy; omit for IfNotPresent."""
-    pull_secrets: tuple[str, ...] = ()
+    pull_secrets: tuple[ObjectName, ...] = ()
     """Names of existing pull Secrets."""
     registry: str | None = None
     """Mirror that stands in for the image's own registry (air-gapped clusters)."""

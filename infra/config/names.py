@@ -1,12 +1,13 @@
 """Names of GPUs and models that nobody knows: told with the nearest ones, or accepted with the facts that stand in for them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from interlock.infra.catalog.gpus import gpu
 from interlock.infra.catalog.models import find
 from interlock.infra.catalog.near import near_gpus, near_models
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.models import ImageTrack, ModelConfig
+from interlock.infra.sizing import missing_shapes
 
 
 def unknown_names(config: ClusterConfig) -> Iterator[tuple[str, str]]:
@@ -17,6 +18,9 @@ def unknown_names(config: ClusterConfig) -> Iterator[tuple[str, str]]:
             yield f"pools[{index}].gpu", text
     for index, server in enumerate(config.servers):
         model = server.model
+        if isinstance(model.config, Mapping) and not model.unsized and (missing := missing_shapes(model.config)):
+            text = f"does not say the shapes of a model ({', '.join(missing)}), so its memory cannot be planned"
+            yield f"servers[{index}].model.config", f"{text}: give the model's own config.json, or set model.unsized to a reason"
         if isinstance(model.config, str):
             yield f"servers[{index}].model.config", f"{model.config!r} was not read: give the content of the config.json here"
         elif server.image.track is not ImageTrack.CPU and not _described(model):

@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from interlock.infra.config.base import Config, Name
+from interlock.infra.config.base import Config, Image, Name
 
 
 class GpuLayerKind(StrEnum):
@@ -25,7 +25,7 @@ class GpuLayerConfig(Config):
     only when it is named."""
     config_map: str | None = None
     """For installed: ConfigMap with the plugin's configs by name; shared and MIG pools are checked against its keys."""
-    image: str | None = None
+    image: Image | None = None
     """Another image of the device plugin, with tag and digest; omit for the pinned one."""
     pull_secrets: tuple[str, ...] = ()
     """Names of existing pull Secrets in that namespace."""

@@ -3,9 +3,10 @@
 from enum import StrEnum
 from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from interlock.infra.config.base import Config, Name, Quantity
+from interlock.infra.config.base import Bytes, Config, LabelKey, LabelValue, Name, ObjectName, Quantity
+from interlock.infra.values import GIB, TIB, quantity
 
 
 class Sharing(StrEnum):
@@ -86,7 +87,7 @@ class PoolConfig(Config):
     """Name of the pool; servers refer to it and its nodes carry it as ``interlock.dev/pool``."""
     gpu: str
     """GPU of every node, by catalog name such as ``h100-80gb-sxm``; one that the catalog does not know needs gpu_memory."""
-    gpu_memory: Quantity | None = None
+    gpu_memory: Bytes | None = None
     """Memory of one GPU (with MIG: of one instance) as CUDA reports it, such as ``96Gi``; wins over the catalog's figure."""
     gpus_per_node: int = Field(ge=1, le=16)
     """Cards of one node."""
@@ -94,24 +95,31 @@ class PoolConfig(Config):
     """Nodes of the pool; for an autoscaled pool, the most it may have."""
     cpu: Quantity = "32"
     """Allocatable cores of one node, as a Kubernetes quantity."""
-    memory: Quantity = "256Gi"
+    memory: Bytes = "256Gi"
     """Allocatable memory of one node, as a Kubernetes quantity."""
     share: ShareConfig = ShareConfig()
     """How the cards are given out."""
     nvlink: bool | None = None
     """Whether the cards of one node are joined by NVLink; omit to go by the GPU's catalog entry."""
-    labels: dict[str, str] = Field(default_factory=dict)
+    labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """Further labels that the nodes carry; servers on this pool select by them."""
-    taints: tuple[str, ...] = ("nvidia.com/gpu",)
+    taints: tuple[LabelKey, ...] = ("nvidia.com/gpu",)
     """Keys of NoSchedule taints on the nodes; servers on this pool tolerate them."""
     backend: PoolBackend = PoolBackend.EXISTING
     """existing (nodes are there, we label them), karpenter (NodePool) or managed (a cloud's own pool)."""
-    node_names: tuple[str, ...] = ()
+    node_names: tuple[ObjectName, ...] = ()
     """Names of existing nodes that we label; empty = they carry ``interlock.dev/pool`` already."""
     karpenter: KarpenterConfig | None = None
     """For the karpenter backend."""
     allocation: Allocation = Allocation.DEVICE_PLUGIN
     """device-plugin (extended resources) or claim (ResourceClaimTemplates of dynamic resource allocation)."""
+
+    @field_validator("gpu_memory")
+    @classmethod
+    def _of_a_card(cls, value: str | None) -> str | None:
+        if value is not None and not GIB <= quantity(value) <= 4 * TIB:
+            raise ValueError(f"{value!r} is not the memory of a GPU: between 1Gi and 4Ti, with its unit, such as 80Gi")
+        return value
 
     @model_validator(mode="after")
     def _fits_its_backend(self) -> Self:

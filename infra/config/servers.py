@@ -1,15 +1,18 @@
 """Servers: one model behind one URL."""
 
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from interlock.infra.config.base import Config, Name, Quantity
+from interlock.infra.config.base import Bytes, Config, Name, ObjectName, Plain, Quantity
 from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.models import ImageConfig, ModelConfig
 from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig
 from interlock.infra.config.wishes import WishesConfig
 from interlock.infra.engine.args import EngineArgs
+
+LONGEST_SECONDS = 7 * 24 * 3600
+"""A week: no start and no answer takes longer, and probes count in 32 bits."""
 
 
 class ExtraConfig(Config):
@@ -34,7 +37,7 @@ class ServerConfig(Config):
     """Name of the server: its Service, Deployment and URL."""
     model: ModelConfig
     """The model."""
-    served_name: str | None = None
+    served_name: Plain | None = None
     """Name that clients send as ``model``; omit for the model's id."""
     pool: str
     """Pool whose nodes it runs on."""
@@ -52,18 +55,18 @@ class ServerConfig(Config):
     """Model store (``stores[].name``) that holds the weights; omit and each pod loads from the hub into its own volume."""
     compile_cache: str | None = None
     """Store that keeps compiled kernels and graphs between starts; omit and each pod recompiles."""
-    hub_token_secret: str | None = None
+    hub_token_secret: ObjectName | None = None
     """Existing Secret whose key ``token`` is the hub token."""
     cpu: Quantity | None = None
     """CPU request of the engine; omit for 2 + 2 per GPU, at most what a node can give each pod."""
-    memory: Quantity | None = None
+    memory: Bytes | None = None
     """Memory request and limit of the engine; omit to let the planner decide from the weights."""
-    shm: Quantity | None = None
+    shm: Bytes | None = None
     """Size of /dev/shm; omit for 1Gi, 8Gi with several GPUs."""
-    startup_seconds: int | None = Field(default=None, ge=1)
+    startup_seconds: int | None = Field(default=None, ge=1, le=LONGEST_SECONDS)
     """Startup probe budget; omit to let the planner decide: the high end of the predicted start, rounded up to 300, 450, 600, 900,
     1200, 1800, 2700, 3600 s or a multiple of 1800 s, so that a new prediction restarts nothing."""
-    longest_answer_seconds: int = Field(default=600, ge=1)
+    longest_answer_seconds: int = Field(default=600, ge=1, le=LONGEST_SECONDS)
     """Longest answer that a client may wait for; timeouts and drain follow from it."""
     rollout: RolloutConfig = RolloutConfig()
     """How replicas are replaced."""
@@ -71,7 +74,15 @@ class ServerConfig(Config):
     """Autoscaling; omit for a fixed number of replicas."""
     route: RouteConfig | None = None
     """Route from outside; omit to serve inside the cluster only."""
-    priority_class: str | None = None
+    priority_class: ObjectName | None = None
     """PriorityClass of the pods."""
     extra: ExtraConfig = ExtraConfig()
     """Escape hatches, judged by the same rules."""
+
+    @model_validator(mode="after")
+    def _between_its_bounds(self) -> Self:
+        scale = self.autoscale
+        if scale and "replicas" in self.model_fields_set and not scale.min_replicas <= self.replicas <= scale.max_replicas:
+            bounds = f"autoscale.min_replicas {scale.min_replicas} and max_replicas {scale.max_replicas}"
+            raise ValueError(f"replicas {self.replicas} is not between {bounds}: the autoscaler would change it at once; remove it")
+        return self

@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from interlock.infra.config.base import Config, Name, Quantity
+from interlock.infra.config.base import Bytes, Config, Image, Name
 
 
 class StoreKind(StrEnum):
@@ -51,7 +51,7 @@ class PrefetchConfig(Config):
     """File patterns that are not fetched."""
     token_secret: str | None = None
     """Existing Secret whose key ``token`` is the hub token."""
-    image: str | None = None
+    image: Image | None = None
     """Image with Python 3.11 or later that runs the Job; omit for the pinned one."""
 
 
@@ -79,7 +79,7 @@ class StoreConfig(Config):
     kind: StoreKind = StoreKind.CLAIM
     """claim (made by this stack), existing-claim, host-path, local (local volumes on named nodes), node-sync (a copy of another
     store on every node of the pools that use it), nfs, juicefs, object-store (a CSI driver) or image (OCI image volume)."""
-    size: Quantity = "100Gi"
+    size: Bytes = "100Gi"
     """Size of a claim that this stack makes."""
     access: AccessMode = AccessMode.READ_WRITE_MANY
     """Access mode of a claim."""
@@ -105,7 +105,7 @@ class StoreConfig(Config):
     """Existing Secret in the stack's namespace with the driver's credentials."""
     mount_options: tuple[str, ...] = ()
     """Mount options."""
-    image: str | None = None
+    image: Image | None = None
     """OCI image with the weights, by digest."""
     keep: Keep | None = None
     """delete, retain (left in the cluster) or protect (destroy refuses it); omit for protect in production, else delete."""

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from interlock.infra.config.base import Config, Name, Quantity
+from interlock.infra.config.base import Bytes, Config, Name, Quantity
 
 
 class PodSecurity(StrEnum):
@@ -25,15 +25,15 @@ class TenantConfig(Config):
     """Units of GPU by pool name (shares on a shared pool, instances on a MIG pool); a pool that is not named gives none."""
     cpu: Quantity | None = None
     """Sum of CPU requests."""
-    memory: Quantity | None = None
+    memory: Bytes | None = None
     """Sum of memory requests and of memory limits."""
-    storage: Quantity | None = None
+    storage: Bytes | None = None
     """Sum of storage requests of its claims."""
     pods: int | None = Field(default=None, ge=1)
     """Maximum number of pods."""
     default_cpu: Quantity = "500m"
     """CPU request of a container that states none."""
-    default_memory: Quantity = "1Gi"
+    default_memory: Bytes = "1Gi"
     """Memory request and limit of a container that states none."""
     gpus_per_container: int | None = Field(default=None, ge=1)
     """Maximum units of each GPU resource in one container; omit for 1 where the tenant uses shared cards only, else no limit."""

@@ -84,7 +84,7 @@ def merged(base: Any, patch: Any) -> Any:
         kept = {key: value for key, value in base.items() if not (key in patch and patch[key] is None)}
         return kept | {key: merged(base.get(key), value) for key, value in patch.items() if value is not None}
     if _named(base) and _named(patch):
-        by_name = {bare(item["name"]): item for item in patch}
+        by_name = {_name(item): item for item in patch}
         kept_items = [merged(item, by_name.pop(_name(item))) if _name(item) in by_name else item for item in base]
         return [*kept_items, *by_name.values()]
     return patch
@@ -96,7 +96,8 @@ def _named(items: Any) -> bool:
 
 def _name(item: Any) -> Any:
     inner = bare(item)
-    return bare(inner["name"]) if isinstance(inner, Mapping) and "name" in inner else None
+    name = bare(inner["name"]) if isinstance(inner, Mapping) and "name" in inner else None
+    return name if isinstance(name, str) else None
 
 
 CONFIG_ROOTS = ("servers[", "pools[", "stores[", "tenants[", "platform", "namespace", "waivers")

@@ -12,6 +12,9 @@ from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver
 WAIVE = "interlock.dev/waive"
 """Annotation ``interlock.dev/waive: "GPU-003: reason; expires 2027-01-01"``; several may follow each other."""
 
+UNREADABLE = "CHECK-001"
+"""Code of the finding on a waiver that cannot be read."""
+
 _WAIVER = re.compile(r"([A-Z]+-[0-9]{3}):\s*(.*?)\s*;?\s*(?=[A-Z]+-[0-9]{3}:|\Z)", re.DOTALL)
 _EXPIRES = re.compile(r"[;,]?\s*expires:?\s+(\S+)\s*$")
 
@@ -96,7 +99,7 @@ def annotated(bundle: Bundle) -> tuple[Mapping[Subject, tuple[Waiver, ...]], tup
 
 def _unreadable(subject: Subject, text: str) -> Finding:
     return Finding(
-        code="CHECK-001",
+        code=UNREADABLE,
         severity=Severity.WARNING,
         path=f"metadata.annotations[{WAIVE}]",
         value=text,

@@ -2,7 +2,7 @@
 
 from interlock.infra.sizing.budget import size, start_refusals
 from interlock.infra.sizing.model.facts import ModelFacts
-from interlock.infra.sizing.model.lookup import model_facts
+from interlock.infra.sizing.model.lookup import missing_shapes, model_facts
 from interlock.infra.sizing.refusal import Kind, Refusal
 from interlock.infra.sizing.request import Entry, SizingRequest
 from interlock.infra.sizing.result import Estimate, HostSide, SizingResult, Suggestion, Term, Verdict
@@ -20,6 +20,7 @@ __all__ = [
     "Suggestion",
     "Term",
     "Verdict",
+    "missing_shapes",
     "model_facts",
     "size",
     "start_refusals",

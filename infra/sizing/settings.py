@@ -64,6 +64,8 @@ def _memory(request: SizingRequest, found: Gpu | None) -> Estimate | None:
             return Estimate(low=size * 0.98, likely=size, high=size * 1.01)
     if request.gpu_total_gib:
         return Estimate(low=request.gpu_total_gib, likely=request.gpu_total_gib, high=request.gpu_total_gib)
+    if request.mig_profile:
+        return None  # a slice that its card does not have is not the whole card
     if found is None:
         nominal = memory_of_class(request.gpu or "")
         return Estimate(low=nominal.low, likely=nominal.likely, high=nominal.high) if nominal else None

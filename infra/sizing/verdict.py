@@ -41,7 +41,8 @@ def _unsure(found: Resolved) -> list[str]:
         if not facts.sizes_cache:
             reasons.append("the shapes of the model's KV cache are not known")
     if found.memory is None and found.request.given_kv_gib is None:
-        reasons.append(f"the memory of GPU {found.request.gpu} is not known" if found.request.gpu else "no GPU is stated")
+        slice_of = f"MIG instance {found.request.mig_profile} of " if found.request.mig_profile else ""
+        reasons.append(f"the memory of {slice_of}GPU {found.request.gpu} is not known" if found.request.gpu else "no GPU is stated")
     if facts is not None and found.max_model_len < 1:
         reasons.append("neither max_model_len nor the model's own length is known")
     return reasons

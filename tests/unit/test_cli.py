@@ -31,7 +31,7 @@ def test_the_plan_and_the_objects_are_json_on_request() -> None:
 def test_a_refused_plan_ends_with_1_and_renders_nothing(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     pool = "{name: p, gpu: h100, nodes: 1, gpus_per_node: 8}"
-    server = "{name: s, model: {id: a/b}, pool: p, gpus: 2, engine: {tensor_parallel_size: 4}}"
+    server = "{name: s, model: {id: a/b, unsized: a test}, pool: p, gpus: 2, engine: {tensor_parallel_size: 4}}"
     bad.write_text(f"target: {{local: dev}}\nnamespace: n\npools: [{pool}]\nservers: [{server}]\n")
     assert interlock("plan", "-f", str(bad)).returncode == 1
     done = interlock("render", "-f", str(bad))
@@ -44,7 +44,8 @@ def test_a_refused_plan_ends_with_1_and_renders_nothing(tmp_path: Path) -> None:
     [
         ("a: [", "is not YAML: line 2, column 1"),
         ("- 1\n", "holds list, not a mapping"),
-        ("", "holds NoneType, not a mapping"),
+        ("", "is empty"),
+        ("a: 1\na: 2\n", "a: stands twice: keep one of them"),
         ("config: {}\n", "interlock:cluster: is missing under config"),
         ("config:\n  interlock:cluster:\n    secure: abc\n", "is encrypted and cannot be read here"),
         ("namespace: n\n", "pools: is required and missing"),

@@ -1,10 +1,12 @@
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from interlock.infra.config import ClusterConfig, load
 from interlock.infra.errors import ConfigError
+from interlock.stacks.model_files import read_cluster
 
 GOOD: dict[str, Any] = {
     "target": {"local": "dev"},
@@ -40,7 +42,25 @@ def test_a_good_configuration_loads_and_survives_json() -> None:
     ("path", "value", "message"),
     [
         (("pools", 0, "gpus_per_node"), "many", "pools[0].gpus_per_node: 'many'"),
-        (("pools", 0, "gpus_per_node"), 17, "pools[0].gpus_per_node: 17: Input should be less than or equal to 16"),
+        (("pools", 0, "gpus_per_node"), 17, "pools[0].gpus_per_node: 17 is out of range: it must be at most 16"),
+        (("pools", 0, "name"), 5, "pools[0].name: 5 is not text: put it in quotes"),
+        (("pools", 0, "memory"), "1024", "pools[0].memory: '1024' is less than 1Mi: a unit is missing"),
+        (("pools", 0, "memory"), "1e30", "is larger than Kubernetes can hold"),
+        (("pools", 0, "gpu_memory"), "80Mi", "'80Mi' is not the memory of a GPU: between 1Gi and 4Ti"),
+        (("pools", 0, "labels"), {"a b": "c"}, "pools[0].labels.a b: 'a b' is not a key such as team"),
+        (("pools", 0, "labels"), {"a": "b c"}, "'b c' cannot be a label's value"),
+        (("pools", 0, "taints"), "nvidia.com/gpu", "pools[0].taints: 'nvidia.com/gpu' is not a list"),
+        (("pools", 0, "node_names"), ["Node 1"], "'Node 1' cannot name an object"),
+        (("pools",), None, "pools: is empty: a list belongs here"),
+        (("servers", 0, "model"), "org/model", "servers[0].model: 'org/model' is not a mapping"),
+        (("servers", 0, "model", "id"), "org/model ", "begins or ends with a space"),
+        (("servers", 0, "model", "weights_gib"), 1e300, "must be at most 100000"),
+        (("servers", 0, "image"), {"reference": "vllm openai"}, "'vllm openai' is not an image reference"),
+        (("servers", 0, "image"), {"pull_policy": "allways"}, "is not one of 'Always', 'IfNotPresent' or 'Never'"),
+        (("servers", 0, "autoscale"), {"max_replicas": 1.5}, "1.5 is not an integer"),
+        (("namespace",), "kube-system", "'kube-system' is there in every cluster and cannot be made"),
+        (("waivers",), [{"code": "GPU-1", "reason": "because"}], "'GPU-1' is not a code such as GPU-001"),
+        (("waivers",), [{"code": "GPU-001", "reason": "because", "expires": "tomorrow"}], "'tomorrow' is not a date such as 2027-01-31"),
         (("pools", 0, "shar"), {}, "pools[0].shar: unknown key; did you mean share?"),
         (
             ("servers", 0, "engine"),
@@ -72,6 +92,49 @@ def test_a_fault_is_named_by_field_value_and_reason(path: tuple[str | int, ...],
     found = messages(changed(path, value))
     assert any(message in each for each in found), found
     assert all(each.endswith("(Pulumi.dev.yaml)") for each in found)
+
+
+def test_replicas_outside_the_bounds_of_the_autoscaler_are_refused_where_they_were_written() -> None:
+    data = changed(("servers", 0, "autoscale"), {"min_replicas": 2, "max_replicas": 3})
+    load(data)
+    data["servers"][0]["replicas"] = 4
+    (found,) = messages(data)
+    assert "replicas 4 is not between autoscale.min_replicas 2 and max_replicas 3" in found
+
+
+def test_a_plain_number_is_a_quantity_and_existing_namespaces_may_be_used() -> None:
+    assert load(changed(("pools", 0, "cpu"), 96)).pools[0].cpu == "96"
+    assert load({**GOOD, "namespace": "default", "create_namespace": False}).namespace == "default"
+
+
+@pytest.mark.parametrize("config", [{}, {"hidden_size": "big"}, {"hidden_size": 64, "num_hidden_layers": -1, "vocab_size": 10}])
+def test_an_own_config_without_the_shapes_of_a_model_is_refused(config: dict[str, Any]) -> None:
+    (found,) = messages(changed(("servers", 0, "model"), {"id": "m", "config": config}))
+    assert found.startswith("servers[0].model.config: does not say the shapes of a model (")
+    assert "num_hidden_layers" in found
+    load(changed(("servers", 0, "model"), {"id": "m", "config": config, "unsized": "a test"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("ROLL-001.least_seconds", "many", "'many' is not a number of 0 or more, such as 120"),
+        ("ROLL-001.least_secs", 5, "ROLL-001 has no setting 'least_secs'; it has: least_seconds, cap_seconds, severity"),
+        ("ROL-001.least_seconds", 5, "'ROL-001' is not the code of a rule (near: ROLL-001"),
+        ("GPU-001.severity", "low", "'low' is not one of error, warning, info, off"),
+    ],
+)
+def test_a_setting_of_no_rule_or_of_another_type_is_refused(name: str, value: object, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_cluster({**GOOD, "rules": {name: value}}, Path(), "Pulumi.dev.yaml")
+    assert message in str(caught.value)
+
+
+def test_a_waiver_of_no_finding_is_refused_and_those_of_findings_are_taken() -> None:
+    waivers = [{"code": code, "reason": "because"} for code in ("XXX-999", "GPU-001", "GPU-108", "CHECK-001")]
+    with pytest.raises(ConfigError) as caught:
+        read_cluster({**GOOD, "waivers": waivers}, Path(), "Pulumi.dev.yaml")
+    assert [problem.path for problem in caught.value.problems] == ["waivers[0].code"]
 
 
 def test_every_problem_is_listed_and_not_only_the_first() -> None:

@@ -117,3 +117,49 @@ def test_the_bar_is_to_scale() -> None:
 
 def test_an_unsure_answer_without_terms_can_be_shown() -> None:
     assert render_budget(size(SizingRequest(model="nobody/nothing")), "x") is not None
+
+
+def refused(*arguments: str) -> str:
+    """What the command says of arguments that it cannot use."""
+    result = run(app, list(arguments))
+    assert isinstance(result.exception, ConfigError), result.exception
+    return str(result.exception)
+
+
+def test_a_parallel_size_under_its_own_name_counts() -> None:
+    long, short = (
+        run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H100", "--json", *words]).output
+        for words in (["-a", "tensor_parallel_size=2"], ["--tp", "2"])
+    )
+    alone = run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H100", "--json"]).output
+    assert json.loads(long)["param_bytes"] == json.loads(short)["param_bytes"] < json.loads(alone)["param_bytes"]
+
+
+@pytest.mark.parametrize(("card", "profile"), [("H100", "1g10gb"), ("L4", "1g.10gb")])
+def test_a_mig_profile_that_the_card_does_not_have_is_not_the_whole_card(card: str, profile: str) -> None:
+    assert f"--mig-profile: '{profile}' is not a profile of" in refused("-m", "Qwen/Qwen3-8B", "-g", card, "--mig-profile", profile)
+    assert size(SizingRequest(model="Qwen/Qwen3-8B", gpu=card, mig_profile=profile)).verdict == "unsure"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [(b"[" * 5000, "is nested too deeply"), (b'"\xff"', "is not UTF-8 text"), (b"5", "does not hold a JSON object")]
+)
+def test_a_broken_config_is_one_message(tmp_path: Path, text: bytes, words: str) -> None:
+    (tmp_path / "config.json").write_bytes(text)
+    assert words in refused("-m", str(tmp_path), "-g", "H100")
+
+
+@pytest.mark.parametrize("index", [{"metadata": "x"}, {"metadata": {"total_size": -5}}, {"metadata": {"total_size": "5"}}, {}])
+def test_an_index_that_says_no_size_is_passed_over(tmp_path: Path, index: dict[str, object]) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG), "utf-8")
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index), "utf-8")
+    assert run(app, ["-m", str(tmp_path), "-g", "H100"]).exit_code == 0
+
+
+def test_lines_that_cannot_be_read_are_answered_and_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('{"a":' * 3000 + "\n{}\n", "utf-8")
+    answers = [json.loads(line) for line in run(app, ["--jsonl", str(lines)]).output.splitlines()]
+    assert [answer["verdict"] for answer in answers] == ["unsure", "unsure"]
+    lines.write_bytes(b"\xff\xfe")
+    assert "is not UTF-8 text" in refused("--jsonl", str(lines))

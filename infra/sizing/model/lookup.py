@@ -26,6 +26,17 @@ def _named(name: str, stated: str | None) -> ModelFacts | None:
     return ModelFacts(name, base.config, base.quantization, found.checkpoint_bytes, source=found.told)
 
 
+def missing_shapes(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a config.json does not say, or says as nothing above zero, without which its model cannot be sized."""
+    facts = facts_module.from_config(config)
+    sizes = {"hidden_size": facts.hidden_size, "num_hidden_layers": facts.layers, "vocab_size": facts.vocab_size}
+    return (
+        ()
+        if facts.complete
+        else tuple(name for name, value in (sizes | {"num_attention_heads": facts.attention_heads}).items() if not value)
+    )
+
+
 def model_facts(model: str | Mapping[str, Any], quantization: str | None = None) -> ModelFacts | None:
     """Facts of a model: a catalog id, an alias or a variant of one (None when unknown), or a config.json as a mapping.
 
