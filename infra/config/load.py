@@ -11,8 +11,8 @@ from interlock.infra.catalog.images import image_reference
 from interlock.infra.config.cluster import ClusterConfig, Scope
 from interlock.infra.config.names import unknown_names
 from interlock.infra.config.stores import StoreKind
-from interlock.infra.engine.args import UNKNOWN
 from interlock.infra.config.wording import worded
+from interlock.infra.engine.args import UNKNOWN
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.naming import LABEL_LIMIT
 
