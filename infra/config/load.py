@@ -112,7 +112,8 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
                 f"servers[{index}].name",
                 f"{server.name!r} has {len(server.name)} characters; at most {room} leave room for what we append",
             )
-    if config.create_namespace and (config.namespace == "default" or config.namespace.startswith("kube-")):
+    made = config.create_namespace and config.scope is not Scope.PLATFORM
+    if made and (config.namespace == "default" or config.namespace.startswith("kube-")):
         yield (
             "namespace",
             f"{config.namespace!r} is there in every cluster and cannot be made: choose another, or set create_namespace: false",
