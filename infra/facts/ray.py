@@ -28,6 +28,8 @@ class ServeDeployment:
     """Seconds; absent means 20."""
     runtime_env: Mapping[str, Fact[str]] = field(default_factory=dict)
     """``runtime_env.env_vars``."""
+    builder: str = ""
+    """What builds the application (``import_path`` after the colon): ``build_openai_app``, ``build_dp_openai_app``, ..."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class RayFacts:
 
     kind: str = "RayCluster"
     version: Fact[str] = Fact()
-    """``rayVersion`` or the version in the head image's tag."""
+    """The version in the tag of the head's image, else ``rayVersion``."""
     worker_versions: tuple[Fact[str], ...] = ()
     """Ray versions of the worker images where their tags say one."""
     python: Fact[str] = Fact()
@@ -51,3 +53,5 @@ class RayFacts:
     """``upgradeStrategy.type``: NewCluster (the default), NewClusterWithIncrementalUpgrade or None."""
     driver_on_head: Fact[bool] = Fact()
     """The engine's driver process runs on the head."""
+    stated_version: Fact[str] = Fact()
+    """``rayVersion`` where the image's tag says a version too."""

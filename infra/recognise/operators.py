@@ -12,6 +12,8 @@ from interlock.infra.recognise.pods import PodRead, promoted, read_pod
 from interlock.infra.recognise.workloads import Result, engines_in
 
 _OPERATOR = frozenset({"probes", "shm", "ports", "service-links-off"})
+# KubeAI gives every model pod the token of its installation.
+_KUBEAI = _OPERATOR | {"hub-token"}
 _PROFILES = {"nvidia-gpu-": "nvidia.com/gpu", "amd-gpu-": "amd.com/gpu", "google-tpu-": "google.com/tpu"}
 _ROLES = frozenset({"frontend", "planner", "main", "router", "epp", "default"})
 
@@ -38,7 +40,7 @@ def read_kubeai(root: Node, document: Document, context: Context) -> Result:
         },
     )
     pods = (read_pod(Overlay({}, spec.path, {"containers": Node([container], spec.path)}), root["metadata"], context),)
-    adds = _OPERATOR if prefix else _OPERATOR | {"gpus"}
+    adds = _KUBEAI if prefix else _KUBEAI | {"gpus"}
     for item in engines_in(root, source, pods, context, adds):
         if not isinstance(item, Workload):
             yield item

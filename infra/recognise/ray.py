@@ -58,7 +58,9 @@ def read_ray(root: Node, document: Document, context: Context) -> Iterator[Workl
         yield from _plain(root, source, pods, context, facts)
 
 
-def _plain(root: Node, source: Origin, pods: tuple[PodRead, ...], context: Context, facts: RayFacts) -> Iterator[Workload | NotJudged]:
+def _plain(
+    root: Node, source: Origin, pods: tuple[PodRead, ...], context: Context, facts: RayFacts
+) -> Iterator[Workload | NotJudged | DocumentProblem]:
     """A cluster whose containers start the engine themselves, or one that says nothing about engines."""
     found = False
     for item in engines_in(root, source, pods, context, _ADDS):
@@ -129,9 +131,12 @@ def _facts(root: Node, cluster: Node, pods: tuple[PodRead, ...]) -> RayFacts:
         tolerant = known(True, cluster["gcsFaultToleranceOptions"].path)
     if not cluster:
         tolerant = unknown(cluster.path, "the cluster is not described")
+    own = _tagged(images[0], _RAY_TAG) if images else absent()
+    of_ray = bool(pods) and bool(pods[0].reads) and pods[0].reads[0].image.engine == "ray"
     return RayFacts(
         kind=root["kind"].string(),
-        version=_tagged(images[0], _RAY_TAG) if images and stated.absent else stated,
+        version=own if own.known and (of_ray or stated.absent) else stated,
+        stated_version=stated if of_ray and own.known else absent(),
         worker_versions=tuple(_tagged(tag, _RAY_TAG) for tag in images[1:]),
         python=_tagged(images[0], _PYTHON_TAG) if images else absent(),
         worker_python=tuple(_tagged(tag, _PYTHON_TAG) for tag in images[1:]),

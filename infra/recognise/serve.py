@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from interlock.infra.facts import Engine, Fact, Flag, ServeDeployment, known, unknown
 from interlock.infra.recognise.document import Node
@@ -33,7 +33,8 @@ def engines(config: Node, pods: tuple[PodRead, ...]) -> Iterator[Found]:
     """Every engine that a Serve config describes, with its deployment."""
     for application in config["applications"].items():
         found = list(_llm_configs(application["args"]))
-        yield from (_from_llm_config(node) for node in found)
+        builder = application["import_path"].string().rpartition(":")[2]
+        yield from (_from_llm_config(node, builder) for node in found)
         if not found and not _LLM_PATHS.search(application["import_path"].string()):
             yield from _own_application(application, pods)
 
@@ -46,7 +47,7 @@ def _llm_configs(args: Node) -> Iterator[Node]:
                 yield item
 
 
-def _from_llm_config(node: Node) -> Found:
+def _from_llm_config(node: Node, builder: str) -> Found:
     loading, kwargs = node["model_loading_config"], node["engine_kwargs"]
     model = loading.first("model_source", "model_id")
     named = model.text() if not model.mapping else known(model["bucket_uri"].string() or "?", model.path)
@@ -55,7 +56,7 @@ def _from_llm_config(node: Node) -> Found:
     deployment = node["deployment_config"]
     groups = node["placement_group_config"]
     carrier = _deployment(deployment, loading["model_id"].string(), node, groups, env, llm=True)
-    return Found(engine, carrier, node["accelerator_type"].text())
+    return Found(engine, replace(carrier, builder=builder), node["accelerator_type"].text())
 
 
 def _deployment(node: Node, name: str, whole: Node, groups: Node, env: Mapping[str, Fact[str]], *, llm: bool = False) -> ServeDeployment:

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from interlock.infra.facts import Engine, Fact, NotJudged, Origin, Place, Pod, Rollout, Workload, absent, known
+from interlock.infra.facts import DocumentProblem, Engine, Fact, NotJudged, Origin, Place, Pod, Rollout, Workload, absent, known
 from interlock.infra.recognise.accelerators import product_fact, vendor_of
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
 from interlock.infra.recognise.engines import engine_of
 from interlock.infra.recognise.pods import PodRead, claim_volumes, read_pod
 
-Result = Iterator[Workload | NotJudged]
+Result = Iterator[Workload | NotJudged | DocumentProblem]
 _DEEPEST = 12
 
 

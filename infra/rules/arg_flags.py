@@ -191,6 +191,8 @@ def environment(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
         return  # A start script of the image may read any variable.
     for _, container in engine_containers(workload):
         line = " ".join(word for fact in (container.command, container.args) if fact.known for word in fact.get())
+        if _SCRIPT.search(line):
+            continue  # A script that runs before may read any variable.
         for name, fact in container.env.items():
             if re.search(rf"\$[({{]?{re.escape(name)}\b", line):
                 continue
@@ -206,6 +208,7 @@ def environment(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
                 yield _variable(name, fact.path, status, version)
 
 
+_SCRIPT = re.compile(r"(^|[\s;&|])(\S+\.(sh|bash|py)|source|\.)(?=[\s;&|]|$)")
 _TOKEN_NAMES = (
     "HF_HUB_TOKEN",
     "HUGGINGFACE_TOKEN",

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.reading.planner import OTHERS, facts_of, refused
-from interlock.infra.rules.reading.units import older, size_of, switched_on, where
+from interlock.infra.rules.reading.units import engine_containers, older, size_of, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 
 _SERVE = ("https://docs.vllm.ai/en/latest/cli/serve/",)
@@ -41,11 +42,17 @@ def a_model(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
     remedy="Start vllm serve.",
     fault="deprecated-entrypoint",
     links=_SERVE,
+    settings={"serve_since": "0.5.2"},
 )
 def entrypoint(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    if workload.engine.entrypoint == "module":
-        text = "python -m vllm.entrypoints... is deprecated"
-        yield Hit(where(workload, Place.ARGS), text, "start vllm serve <model>", "python -m vllm.entrypoints")
+    if workload.engine.entrypoint != "module" or older(workload, str(settings["serve_since"])):
+        return
+    level = None if official(workload) else Severity.INFO  # Runtimes of other vendors are started so.
+    lines = (fact for _, container in engine_containers(workload) for fact in (container.command, container.args))
+    named = next((fact.path for fact in lines if fact.known and any("vllm.entrypoints" in word for word in fact.get())), "")
+    text = "python -m vllm.entrypoints... is deprecated"
+    path = named or where(workload, Place.ARGS)
+    yield Hit(path, text, "start vllm serve <model>", "python -m vllm.entrypoints", severity=level)
 
 
 @rule(

@@ -80,12 +80,14 @@ def an_accelerator(workload: Workload, bundle: Bundle, settings: Settings) -> It
             continue
         if any("gpu" in name.lower() for name, _ in amounts):
             continue  # Asked for under a name that the API server refuses, or one that is not known here.
+        level = None
         if pod.runtime_class.known or text_all(container, "NVIDIA_VISIBLE_DEVICES"):
+            level = Severity.WARNING  # It runs; the scheduler does not know of it.
             text = "a CUDA engine asks for no GPU; it sees the node's cards through its runtime, unknown to the scheduler"
         else:
             text = "a CUDA engine asks for no GPU (no accelerator in its limits), so it starts on any node and finds none"
         remedy = "add resources.limits nvidia.com/gpu (a LimitRange that adds it cannot be seen here)"
-        yield Hit(f"{container.path}.resources" if container.path else where(workload, Place.GPUS), text, remedy)
+        yield Hit(f"{container.path}.resources" if container.path else where(workload, Place.GPUS), text, remedy, severity=level)
 
 
 def text_all(container: Container, name: str) -> bool:
@@ -170,6 +172,8 @@ def visible_devices(workload: Workload, bundle: Bundle, settings: Settings) -> I
             if not fact.known or fact.get().strip() == "":
                 continue
             value, entry = fact.get().strip(), drop(fact.path.removesuffix(".value"))
+            if name.startswith(("HIP", "ROCR")) and value == "0" and units is not None and units.count.value == 1:
+                continue  # The only card is number 0, and AMD's plugin sets no such variable.
             if name == "CUDA_VISIBLE_DEVICES" and _UUID.match(value):
                 breaks = older(workload, str(settings["uuid_since"]))
                 level = Severity.ERROR if breaks else Severity.WARNING

@@ -27,7 +27,9 @@ def _ranks_here(workload: Workload, container: Container) -> int | None:
     units = counted(container)
     engine = workload.engine
     sizes = [size_of(workload, fact) for fact in (engine.tensor_parallel, engine.pipeline_parallel, engine.data_parallel)]
-    whole = len(workload.pods) == 1 and all(size.known for size in sizes)
+    if not all(size.known for size in sizes):
+        return 1 if units is not None and units.count.value == 1 else None
+    whole = len(workload.pods) == 1
     world = math.prod(size.get() for size in sizes) if whole else None
     if units is not None and units.count.known:
         # Cards beyond the engine's ranks (or shares of one card) carry no rank.
@@ -114,7 +116,9 @@ def weights_pass_through(workload: Workload, bundle: Bundle, settings: Settings)
     if size is None or workload.vendor.value == "cpu":
         return
     pods = sum(pod_count(pod).value or 1 for pod in workload.pods if any(counted(c) for c in pod.containers)) or 1
-    for _, container in engine_containers(workload):
+    for pod, container in engine_containers(workload):
+        if len(workload.pods) > 1 and not any(counted(each) for each in pod.containers):
+            continue  # No rank runs there (the head of a Ray cluster, a leader that only routes).
         limit = container.limits.get("memory", Fact()).map(bytes_of)
         share = size.likely / pods
         need = loading_memory(share, _ranks_here(workload, container) or 1, far=float(settings["far"]), tight=float(settings["tight"]))

@@ -7,7 +7,7 @@ from interlock.infra.catalog.vllm_tables import Standing
 from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Role, Service, Workload, known, unknown
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
-from interlock.infra.rules.reading.units import engine_containers, where
+from interlock.infra.rules.reading.units import engine_containers, older, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
 
 _DEFAULT_PORT = 8000
@@ -57,6 +57,7 @@ def _clashes(service: Service) -> list[str]:
     remedy="Set enableServiceLinks: false, or rename the Service.",
     fault="service-env-clash",
     links=("https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables",),
+    settings={"port_read_since": "0.4.3"},
     of="bundle",
 )
 def service_links(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
@@ -69,7 +70,9 @@ def service_links(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             if workload.engine.name != "vllm" or not same_namespace(service.origin.namespace, workload.origin.namespace):
                 continue
             near = service.origin.file == workload.origin.file or any(selects(service.selector, pod.labels) for pod in workload.pods)
-            yield from _linked(workload, service, names) if near else ()
+            # Before, nothing read it (vllm-project/vllm#4914).
+            read = [each for each in names if each != "VLLM_PORT" or not older(workload, str(settings["port_read_since"]))]
+            yield from _linked(workload, service, read) if near and read else ()
     for workload in bundle.workloads:
         name = workload.service_name
         listed = name.known and any(service.origin.name == name.get() for service in bundle.services)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from interlock.infra.catalog.images import image_reference
 from interlock.infra.facts import Bundle, Container, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading.checkpoint import gated
 from interlock.infra.rules.reading.ray import head_of
 from interlock.infra.rules.reading.units import engine_containers, version_of, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
@@ -26,6 +27,12 @@ def same_versions(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
     ray = workload.ray
     if ray is None:
         return
+    stated = ray.stated_version
+    if stated.known and ray.version.known and stated.get() != ray.version.get():
+        text = f"rayVersion says {stated.get()}, the image has Ray {ray.version.get()}: KubeRay makes its decisions for another version"
+        remedy, fixes = f"set rayVersion to {ray.version.get()}", put(stated.path, ray.version.get())
+        fault = "ray-version-field-stale"
+        yield Hit(stated.path, text, remedy, stated.get(), severity=Severity.WARNING, fault=fault, fixes=fixes)
     for name, head, workers in (("Ray", ray.version, ray.worker_versions), ("Python", ray.python, ray.worker_python)):
         for other in workers:
             if not head.known or not other.known or head.get() == other.get():
@@ -138,7 +145,7 @@ def target(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
 def data_parallel(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     size = workload.engine.data_parallel
     for deployment in workload.ray.deployments if workload.ray else ():
-        if deployment.llm and size.known and size.get() > 1:
+        if deployment.llm and "dp" not in deployment.builder and size.known and size.get() > 1:
             text = f"data_parallel_size {size.get()} inside build_openai_app: the service does not become ready"
             yield Hit(size.path or deployment.path, text, "use Serve replicas, or ray.serve.llm's data-parallel builder", str(size.get()))
 
@@ -190,7 +197,7 @@ def token_for_workers(workload: Workload, bundle: Bundle, settings: Settings) ->
     if workload.ray is None or head is None or any(_token(d.runtime_env) for d in workload.ray.deployments):
         return
     on_head = any(_token(container.env) for container in head.containers)
-    level = Severity.ERROR if "llama" in str(workload.engine.model.value or "").lower() else Severity.WARNING
+    level = Severity.ERROR if gated(str(workload.engine.model.value or "")) else Severity.WARNING
     for pod in workload.pods:
         bare = pod is not head and not any(_token(c.env) or c.env_from or _holds_models(c) for c in pod.containers)
         if on_head and bare and not _token(workload.engine.env):

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Probe, Role, Workload, known
 from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.reading.checkpoint import weights
-from interlock.infra.rules.reading.units import engine_containers, where
+from interlock.infra.rules.reading.units import engine_containers, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
-from interlock.infra.sizing.start import Start, start_time
+from interlock.infra.sizing.start import Reading, Start, start_time
 
 
 def least_load_seconds(workload: Workload, settings: Settings) -> tuple[float, str]:
@@ -19,9 +19,24 @@ def least_load_seconds(workload: Workload, settings: Settings) -> tuple[float, s
     cap, size = float(settings["cap_seconds"]), weights(workload)
     if size is None:
         return float(settings["least_seconds"]), "size of the model unknown, the least of any"
-    likely = start_time(Start(weights=size.likely, eager=workload.engine.flag("enforce-eager").known)).container.likely
+    reading = _reading(workload)
+    likely = start_time(Start(size.likely, reading, eager=workload.engine.flag("enforce-eager").known)).container.likely
     need = max(float(settings["least_seconds"]), min(cap, likely))
-    return round(need), f"{size.origin} loaded from a hub in {likely:.0f} s with start and compilation, of which at most {cap:g} s count"
+    place = "a hub" if reading is Reading.HUB else "a volume"
+    return round(need), f"{size.origin} loaded from {place} in {likely:.0f} s with start and compilation, of which at most {cap:g} s count"
+
+
+def _reading(workload: Workload) -> Reading:
+    """Where the weights come from: a path and an offline client download nothing."""
+    local = workload.engine.model.known and workload.engine.model.get().startswith("/")
+    offline = any(switched_on(workload.engine.env.get(name, Fact())) for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
+    return Reading.DISK if local or offline else Reading.HUB
+
+
+def slowest_start(workload: Workload) -> float | None:
+    """Seconds from the container's start to ready when every step is slow; None when the model's size is not known."""
+    size = weights(workload)
+    return None if size is None else start_time(Start(size.likely, _reading(workload))).container.high
 
 
 def killing_probe(container: Container) -> Probe | None:

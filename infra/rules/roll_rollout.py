@@ -9,7 +9,7 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import same_namespace, selects
 from interlock.infra.rules.reading.room import filled
 from interlock.infra.rules.reading.units import counted, engine_containers, pod_count, pod_units, shared_cards, where
-from interlock.infra.rules.roll_probes import budget, killing_probe
+from interlock.infra.rules.roll_probes import budget, killing_probe, slowest_start
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.rules.sto_volumes import claim_of, one_node, pinned
 from interlock.infra.values import plural
@@ -100,7 +100,7 @@ def surge_fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
 def _unknown_capacity(workload: Workload, bundle: Bundle, path: str, asked: str, remedy: str) -> Iterable[Hit]:
     pod = workload.pods[0]
     held = [volume.claim for volume in pod.volumes if one_node(claim_of(volume, workload, bundle))]
-    chosen = workload.rollout.max_unavailable.known
+    chosen = workload.rollout.max_unavailable.known and workload.rollout.max_unavailable.get() != "25%"
     if held and chosen:
         text = f"{asked}, and claim {held[0]} (for one node) stays with the old pod"
         yield Hit(path, text, remedy, "RollingUpdate")
@@ -219,6 +219,9 @@ def deadline(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
     if workload.origin.kind not in _ROLLING:
         return
     patience = workload.rollout.progress_deadline.default(600)
+    slow = slowest_start(workload)
+    if slow is not None and patience.known and slow < patience.get():
+        return  # A generous startup probe is right; the model is ready long before.
     for _, container in engine_containers(workload):
         probe = killing_probe(container)
         allowed = budget(probe) if probe and probe.kind == "startup" else Fact()

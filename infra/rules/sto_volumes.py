@@ -7,7 +7,7 @@ from interlock.infra.facts import Bundle, Claim, Container, Fact, Place, Pod, Vo
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.net_services import same_namespace
-from interlock.infra.rules.reading.checkpoint import weights
+from interlock.infra.rules.reading.checkpoint import GATED, gated, weights
 from interlock.infra.rules.reading.units import engine_containers, pod_count, pool_text, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.values import bytes_of, gib
@@ -96,10 +96,26 @@ def host_path(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
         mounts = {mount.volume: mount for mount in container.mounts}
         for volume in pod.volumes:
             mount = mounts.get(volume.name)
-            if volume.kind == "hostPath" and mount and mount.mount_path.startswith(_CACHE_PATHS):
+            if volume.kind == "hostPath" and mount and _holds_weights(workload, container, mount.mount_path):
                 text = f"{volume.host_path or volume.name} of the node is mounted at {mount.mount_path}, but nothing ties the pod to a node"
                 remedy = "add a node affinity (kubernetes.io/hostname or a label of your own), or use a local PersistentVolume"
                 yield Hit(volume.path, text, remedy, volume.host_path)
+
+
+_CACHES = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE")
+
+
+def _holds_weights(workload: Workload, container: Container, mount: str) -> bool:
+    """Whether a mount holds the model's path, the hub's cache, or a part of it."""
+    engine, env = workload.engine, container.env
+    stated = [fact for name in _CACHES if (fact := env.get(name)) is not None]
+    stated += [fact for fact in (engine.model, engine.flag("download-dir")) if fact.known and str(fact.value).startswith("/")]
+    home = env.get("HOME")
+    places = [str(fact.value) for fact in stated if fact.known]
+    if not any(name in env for name in _CACHES):
+        places.append(f"{str(home.value).rstrip('/') if home and home.known else '/root'}/.cache/huggingface")
+    root = mount.rstrip("/")
+    return any(place == root or place.startswith(root + "/") or root.startswith(place.rstrip("/") + "/") for place in places)
 
 
 @rule(
@@ -215,15 +231,15 @@ def _downloads(workload: Workload) -> list[tuple[str, str]]:
     source="Hugging Face documentation, 'Gated models'; ray-project/ray#54812, awslabs/data-on-eks#605",
     remedy="Give HF_TOKEN from a Secret to every engine pod.",
     links=("https://huggingface.co/docs/hub/models-gated",),
-    settings={"gated": "meta-llama/ google/gemma- mistralai/mistral-large mistralai/mixtral-8x22b"},
+    settings={"gated": GATED},
 )
-def gated(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+def token(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     model = str(workload.engine.model.value) if workload.engine.model.known else ""
-    if not model.lower().startswith(tuple(str(settings["gated"]).split())):
+    if not gated(model, str(settings["gated"])) or "hub-token" in workload.operator_adds:
         return
     for _, container in engine_containers(workload):
-        token = any(name in container.env for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH"))
+        given = any(name in container.env for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH"))
         cached = any(mount.mount_path.startswith(_CACHE_PATHS) for mount in container.mounts)
-        if not token and not container.env_from and not cached and workload.engine.flag("hf-token").absent:
+        if not given and not container.env_from and not cached and workload.engine.flag("hf-token").absent:
             text = f"{model} is gated on the hub (licence and token), and the engine gets no HF_TOKEN"
             yield Hit(where(workload, Place.ENV), text, "give HF_TOKEN from a Secret, of an account that accepted the licence", model)

@@ -1,10 +1,11 @@
 """vLLM production-stack: the values of its chart and the VLLMRuntime objects of its operator."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from interlock.infra.engine.arguments import read_arguments
 from interlock.infra.engine.words import Word
-from interlock.infra.facts import Engine, Fact, Origin, Rollout, Workload, absent, known
+from interlock.infra.facts import DocumentProblem, Engine, Fact, Origin, Rollout, Workload, absent, known
 from interlock.infra.recognise.charts.parts import ADDS, image_of
 from interlock.infra.recognise.containers import raw_list
 from interlock.infra.recognise.context import Context
@@ -15,6 +16,18 @@ from interlock.infra.recognise.workloads import Result, engines_in
 
 # Fields of vllmConfig that are the chart's own and no flags (helm/templates/deployment-vllm-multi.yaml).
 _OWN = frozenset({"v0", "v1", "extraArgs", "env", "port"})
+# Fields of vllmConfig that the Deployment's template makes flags of (chart 0.1.12, helm/templates/deployment-vllm-multi.yaml).
+_READ = frozenset(
+    {"enableChunkedPrefill", "enablePrefixCaching", "maxModelLen", "dtype", "tensorParallelSize", "maxNumSeqs", "gpuMemoryUtilization"}
+    | {"maxLoras", "runner", "convert", "extraArgs", "v0", "v1", "prometheusMultiprocDir", "env", "port"}
+)
+# Fields of a model's entry that the template makes flags of, with the flag.
+_OF_MODEL = {
+    "enableLoRA": "enable-lora",
+    "enableTool": "enable-auto-tool-choice",
+    "toolCallParser": "tool-call-parser",
+    "modelRevision": "revision",
+}
 _RUNTIME_OWN = frozenset({"modelURL", "hfTokenSecret", "hfTokenName", "enableTool", "toolCallParser", "chatTemplate"})
 
 
@@ -25,17 +38,39 @@ def read_chart(spec: Node, source: Origin, context: Context) -> Result:
         adds = ADDS - stated - ({"probes"} if spec["startupProbe"].mapping else set())
         named = replace(source, path=model.path, name=model["name"].string() or source.name)
         ray = model["raySpec"]["enabled"].boolean().value is True
+        yield from () if ray else _dropped(model, named)
         for item in engines_in(Node({}), named, _pods(spec, model, context, ray=ray), context, adds):
             if not isinstance(item, Workload):
                 yield item
                 continue
             yield replace(
                 item,
-                engine=_engine(item.engine, model["vllmConfig"], model["modelURL"].text()),
+                engine=_engine(item.engine, _kept(model, ray=ray), model["modelURL"].text()),
                 replicas=known(1) if ray else model["replicaCount"].integer(),
                 autoscaled=model["keda"]["enabled"].boolean().value is True,
                 rollout=Rollout(strategy=spec.at("strategy", "type").text(), path=spec["strategy"].path),
             )
+
+
+def _dropped(model: Node, source: Origin) -> Iterator[DocumentProblem]:
+    """What the Deployment's template does not read."""
+    for key, node in model["vllmConfig"].fields():
+        if key not in _READ:
+            text = f"the chart's template reads no vllmConfig.{key}, so it has no effect"
+            remedy = f"put --{_dashed(key).replace('_', '-')} into extraArgs"
+            yield DocumentProblem(source, "schema-typo", text, node.path, key, remedy, fault="chart-key-dropped")
+    if model["raySpec"].mapping:
+        text = "raySpec stands here, but the chart makes a Ray cluster of it only with raySpec.enabled: true"
+        remedy = "set raySpec.enabled: true, or remove raySpec"
+        yield DocumentProblem(source, "schema-typo", text, model["raySpec"].path, "raySpec", remedy, fault="chart-block-not-enabled")
+
+
+def _kept(model: Node, *, ray: bool) -> Node:
+    """vllmConfig as the templates read it, with the fields of the entry that make flags."""
+    config = model["vllmConfig"]
+    fields = {key: node for key, node in config.fields() if ray or key in _READ}
+    own = {flag: model[key] for key, flag in _OF_MODEL.items() if model[key] and model[key].string() != "false"}
+    return Overlay({**dict.fromkeys(fields), **dict.fromkeys(own)}, config.path, {**own, **fields})
 
 
 def _pods(spec: Node, model: Node, context: Context, *, ray: bool) -> tuple[PodRead, ...]:

@@ -21,6 +21,18 @@ class Weights:
     """How it is known."""
 
 
+GATED = "meta-llama/ google/gemma- mistralai/mistral-large mistralai/mixtral-8x22b"
+"""Prefixes of models that the hub gives only to accounts that accepted a licence."""
+
+
+def gated(model: str, prefixes: str = GATED) -> bool:
+    """Whether a model's id is one that the hub hands out with a token only."""
+    lower = model.lower()
+    # Meta's own names, as people write them without the organisation.
+    whole = f"meta-llama/{lower}" if lower.startswith(("llama-", "meta-llama-")) else lower
+    return whole.startswith(tuple(prefixes.split()))
+
+
 def params_in_name(model: str) -> float | None:
     """Parameters in 1e9 that a model's name states (``Qwen2.5-7B-Instruct`` -> 7, ``8x7B`` -> 56), else None."""
     sizes = []

@@ -69,6 +69,8 @@ def counted(container: Container) -> Units | None:
 def engine_containers(workload: Workload) -> Iterator[tuple[Pod, Container]]:
     """The containers of this workload's engine: the named one, else all with the engine role."""
     for pod in workload.pods:
+        if pod_count(pod).value == 0 and len(workload.pods) > 1:
+            continue  # A group of one has no workers.
         for container in pod.engines():
             if workload.engine.container in ("", container.name) or len(workload.pods) > 1:
                 yield pod, container
