@@ -12,7 +12,7 @@ class DocumentProblem:
     origin: Origin
     kind: str
     """Fault kind: ``yaml-invalid``, ``dup-key``, ``schema-typo``, ``schema-misplaced``, ``schema-broken``, ``template-leftover``,
-    ``placeholder``, ``embedded-yaml-broken``, ``dead-value``."""
+    ``placeholder``, ``embedded-yaml-broken``, ``dead-value``, ``engine-lost``."""
     text: str
     """What is wrong, as one sentence."""
     path: str = ""

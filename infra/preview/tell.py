@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
+from interlock.infra.config.base import Config
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.engine.options import MANAGED, options
 from interlock.infra.manifests.placed import CONFIG_ROOTS, Draft, Source
@@ -45,7 +46,7 @@ def _told(finding: Finding, config: ClusterConfig, plan: ClusterPlan, drafts: Se
         "value": value,
         "remedy": reworded(finding.remedy, draft) if draft else finding.remedy,
         "fixes": _fixes(finding.fixes, draft) if draft else finding.fixes,
-        "note": "" if value or not place.why else _decision(plan, owner, place.why),
+        "note": "" if value or not place.why or _written(config, place.field) else _decision(plan, owner, place.why),
         "subject": _subject(finding.subject, config, owner, file),
     }
     return finding.model_copy(update=changes)
@@ -72,6 +73,15 @@ def _value(config: ClusterConfig, field: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, str | int | float) else ""
+
+
+def _written(config: ClusterConfig, field: str) -> bool:
+    """Whether something stands in the field, be it a mapping or a list; a part of the config with fields of its own does not count."""
+    try:
+        value = at(config, field)
+    except LookupError:
+        return False
+    return bool(value) and not isinstance(value, Config)
 
 
 def _decision(plan: ClusterPlan, owner: str, why: str) -> str:
@@ -129,5 +139,7 @@ def _fields(draft: Draft) -> dict[str, Source]:
         if name.isidentifier() and isinstance(last, str):
             several.setdefault(f"{name}.", set()).add(source)
         if _NAME.fullmatch(name) and ".extra.env." not in source.field:
+            if name.startswith("--"):
+                several.pop(name, None)  # of an argument that is given twice the last one counts
             several.setdefault(name, set()).add(source)
     return found | {name: next(iter(sources)) for name, sources in several.items() if len(sources) == 1}

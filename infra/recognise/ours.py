@@ -1,10 +1,10 @@
 """Objects that this project made: which they are, and what they carry for the judgement."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from interlock.infra.facts import Origin, Pool, Route, Workload
+from interlock.infra.facts import DocumentProblem, Origin, Pool, Route, Workload
 from interlock.infra.facts.carried import PLACE, carried, carried_pool, part
 from interlock.infra.naming import MANAGED_BY, MANAGED_LABEL, label
 
@@ -22,6 +22,14 @@ def with_carried(item: Any) -> Any:
     if isinstance(ours, Workload):
         return _workload(ours)
     return _route(ours) if isinstance(ours, Route) else ours
+
+
+def engine_lost(origin: Origin, path: str) -> Iterator[DocumentProblem]:
+    """The problem of an object of ours that was to run an engine and in which none is recognised any more."""
+    if is_ours(origin) and "model" in carried(origin.annotations):
+        text = "no container starts vLLM any more: the model that this object is for is not served"
+        remedy = "keep the container engine with its command and image, and name containers so that they are merged and not replaced"
+        yield DocumentProblem(replace(origin, ours=True), "engine-lost", text, path, remedy=remedy)
 
 
 def pools_of(workloads: Iterable[Workload]) -> tuple[Pool, ...]:

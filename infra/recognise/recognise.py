@@ -34,7 +34,7 @@ from interlock.infra.recognise.charts import values as charts
 from interlock.infra.recognise.context import Context, Parse, gather
 from interlock.infra.recognise.document import Document, Node, origin
 from interlock.infra.recognise.leftovers import leftovers
-from interlock.infra.recognise.ours import pools_of, with_carried
+from interlock.infra.recognise.ours import engine_lost, pools_of, with_carried
 from interlock.infra.recognise.schema import schema_problems
 
 Reader = Callable[[Node, Document, Context], Iterable[Any]]
@@ -137,6 +137,8 @@ def _problems(documents: Iterable[Document], workloads: Sequence[Workload]) -> I
     for document in documents:
         root = Node(document.data, document.path)
         engine = (document.file, document.index) in carrying
+        if not engine and root["kind"].string() == "Deployment":
+            yield from engine_lost(origin(root, document), "spec.template.spec.containers")
         if engine or (carrying and root["kind"].string() in READERS):
             yield from schema_problems(root, origin(root, document), whole=engine)
             yield from leftovers(root, origin(root, document)) if engine else ()

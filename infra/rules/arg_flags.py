@@ -241,6 +241,7 @@ def _variable(name: str, path: str, status: Status, version: str | None) -> Hit:
         spanned = f" (read from {status.since} to {status.until})" if status.since else ""
         text = f"{f'vLLM {version}' if version else 'the newest vLLM'} does not read {name}{spanned}"
     note = f": {status.note}" if status.note else ""
+    near = "" if near == name else near
     entry = path.removesuffix(".value")
     fixes = () if near else drop(entry) if path.endswith(".value") else ()
     return Hit(path, text + note, f"use {near}" if near else "remove it", name, fault="dead-value" if retired else "", fixes=fixes)

@@ -88,13 +88,13 @@ def lora_rank(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
     if rank.known and most.known and rank.get() > most.get():
         text = f"an adapter has rank {rank.get()}, but max-lora-rank is {most.get()}"
         path = where(workload, Place.ARGS, flag)
-        yield Hit(path, text, f"set --max-lora-rank {rank.get()}", str(most.get()), fixes=put(path, rank.get(), flag="max-lora-rank"))
+        yield Hit(path, text, f"set --max-lora-rank to {rank.get()}", str(most.get()), fixes=put(path, rank.get(), flag="max-lora-rank"))
     allowed = [int(text) for text in str(settings["allowed"]).split()]
     if flag.known and most.known and most.get() not in allowed:
         higher = [size for size in allowed if size > most.get()]
         text = f"--max-lora-rank {most.get()} is not one of the sizes that vLLM takes ({', '.join(map(str, allowed))})"
         path, size = where(workload, Place.ARGS, flag), higher[0] if higher else allowed[-1]
-        yield Hit(path, text, f"set --max-lora-rank {size}", str(most.get()), fixes=put(path, size, flag="max-lora-rank"))
+        yield Hit(path, text, f"set --max-lora-rank to {size}", str(most.get()), fixes=put(path, size, flag="max-lora-rank"))
 
 
 @rule(

@@ -135,3 +135,17 @@ def placeholder(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
 )
 def embedded(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     return _problems(bundle, "embedded-yaml-broken")
+
+
+@rule(
+    "DOC-009",
+    Severity.ERROR,
+    demand="An object that a stack made for a model still starts an engine.",
+    reason="A patch that takes the container, its image or its command away deploys pods that serve nothing.",
+    source="Kubernetes documentation, 'Update API Objects in Place Using kubectl patch' (lists without names are replaced)",
+    remedy="Keep the engine's container.",
+    fault="engine-lost",
+    of="bundle",
+)
+def engine_lost(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    return _problems(bundle, "engine-lost")

@@ -103,7 +103,7 @@ def fixed_pool(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     if not how or cpu_pool or not workload.engine.flag(POOL_FLAG).absent or not list(engine_containers(workload)):
         return
     text = f"the card is shared ({how}) and the KV pool has no fixed size, so it is whatever is left when the engine happens to look"
-    remedy = f"set --{POOL_FLAG} (engine.kv_cache_memory_bytes); a plan sets it when it knows the model's size (model.weights_gib)"
+    remedy = f"set --{POOL_FLAG}; a plan sets it when it knows the model's size (model.weights_gib)"
     yield Hit(where(workload, Place.ARGS), text, remedy)
 
 

@@ -140,3 +140,31 @@ def test_the_pools_that_objects_carry_are_the_pools_of_the_plan() -> None:
     for name in (each.name for each in fields(Pool) if each.name not in ("origin", "labels")):
         ((there,), (here,)) = ([getattr(pool, name) for pool in pools] for pools in (carried, known))
         assert getattr(there, "value", there) == getattr(here, "value", here), name
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"containers": None},
+        {"containers": []},
+        {"containers": [{"image": "busybox:1"}]},
+        {"containers": [{"name": "engine", "command": ["sleep", "1"]}]},
+    ],
+)
+def test_a_patch_that_takes_the_engine_away_is_refused(patch: dict[str, Any]) -> None:
+    made = preview(config({"servers[0].extra": {"pod_patch": patch}}), "dev", today=TODAY)
+    assert "DOC-009" in {finding.code for finding in made.refused}
+    kept = {"containers": [{"name": "side", "image": "busybox:1", "command": ["sleep", "1"]}]}
+    assert not preview(config({"servers[0].extra": {"pod_patch": kept}}), "dev", today=TODAY).refused
+
+
+def test_the_fix_of_an_argument_that_is_given_twice_names_the_one_that_counts() -> None:
+    made = preview(config({"servers[0].extra": {"args": ["--max-model-len", "200000"]}}), "dev", today=TODAY)
+    (found,) = (finding for finding in made.refused if finding.code == "MEM-004")
+    assert found.remedy.startswith("set extra.args[0] to 32768 or less")
+
+
+def test_a_mapping_that_a_person_wrote_is_not_told_as_decided_by_the_plan() -> None:
+    draft = {"model": "Qwen/Qwen2.5-0.5B-Instruct", "num_speculative_tokens": 3}
+    made = preview(config({"servers[0].engine.speculative_config": draft}), "dev", today=TODAY)
+    assert [finding.note for finding in made.findings if finding.path == "servers[0].engine.speculative_config"] == [""]

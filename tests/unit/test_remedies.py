@@ -12,7 +12,7 @@ from interlock.cli.reading import load_text
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.findings import Finding, Fix, Severity
 from interlock.infra.rules.judge import judge
-from tests.support import TODAY
+from tests.support import TODAY, deployment
 from tests.support.fixes import applied
 from tools.findings.examples import Example, examples
 
@@ -82,3 +82,10 @@ def test_a_remedy_that_names_one_change_carries_it(code: str) -> None:
 
 def test_most_of_what_can_be_mechanical_is() -> None:
     assert sum(any(finding.fixes for finding in _of(code)[1]) for code in MANIFESTS) >= 50
+
+
+def test_a_variable_that_is_gone_is_not_answered_with_itself() -> None:
+    container = "spec.template.spec.containers[0]"
+    changed = deployment({f"{container}.env": [{"name": "VLLM_USE_V1", "value": "0"}]})
+    (found,) = (each for each in _judged([changed]) if each.code == "ARG-007")
+    assert found.remedy == "remove it"
