@@ -30,9 +30,11 @@ def show_plan(stack: Stack = None, file: File = None, as_json: AsJson = False) -
     """Show what follows from a stack's configuration: pools, servers, GPUs, reasons, findings."""
     from interlock.cli.show import console, plan_tables
     from interlock.infra.preview import preview
+    from interlock.infra.preview.offers import with_offers
 
     read = _read(stack, file)
-    made = preview(read.config, read.stack, read.source, today=dt.date.today())
+    today = dt.date.today()
+    made = with_offers(read.config, preview(read.config, read.stack, read.source, today=today), today)
     if as_json:
         print(made.model_dump_json(indent=2))
     else:

@@ -5,7 +5,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from interlock.infra.plan.types import ClusterPlan, PlannedServer
+from interlock.infra.plan.types import ClusterPlan, Offer, PlannedServer
 from interlock.infra.rules.findings import Finding, Severity
 
 STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
@@ -17,6 +17,8 @@ def plan_tables(plan: ClusterPlan) -> RenderableType:
     if plan.servers:
         parts += [servers(plan), reasons(plan.servers)]
     parts.append(findings(plan.findings))
+    if plan.offers:
+        parts.append(offers(plan.offers))
     return Group(*parts)
 
 
@@ -58,6 +60,15 @@ def reasons(planned: tuple[PlannedServer, ...]) -> Table:
     for server in planned:
         for position, (decision, why) in enumerate(server.why.items()):
             table.add_row(server.name if position == 0 else "", decision.replace("_", " "), why.told)
+    return table
+
+
+def offers(found: tuple[Offer, ...]) -> Table:
+    """Changes that have been planned and with which a refusal goes away, the smallest loss first."""
+    table = Table("instead of", "server", "change", "what it costs", title="What would do", box=box.SIMPLE)
+    for each in found:
+        changes = "\n".join(f"{fix.path}: {'(leave out)' if fix.value is None else fix.value}" for fix in each.fixes)
+        table.add_row(each.code, each.server, changes, each.loss)
     return table
 
 

@@ -58,6 +58,10 @@ class PoolSettings(TypedDict):
     """Allocatable cores of one node, as a Kubernetes quantity."""
     memory: NotRequired[str]
     """Allocatable memory of one node, as a Kubernetes quantity."""
+    daemon_cpu: NotRequired[str]
+    """Cores that DaemonSets request on each node, beside what is allocatable; omit for 500m, by which nothing is refused, only warned."""
+    daemon_memory: NotRequired[str]
+    """Memory that DaemonSets request on each node; omit for 1Gi, by which nothing is refused, only warned."""
     share: NotRequired[ShareSettings]
     """How the cards are given out."""
     nvlink: NotRequired[bool]

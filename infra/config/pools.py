@@ -97,6 +97,10 @@ class PoolConfig(Config):
     """Allocatable cores of one node, as a Kubernetes quantity."""
     memory: Bytes = "256Gi"
     """Allocatable memory of one node, as a Kubernetes quantity."""
+    daemon_cpu: Quantity | None = None
+    """Cores that DaemonSets request on each node, beside what is allocatable; omit for 500m, by which nothing is refused, only warned."""
+    daemon_memory: Quantity | None = None
+    """Memory that DaemonSets request on each node; omit for 1Gi, by which nothing is refused, only warned."""
     share: ShareConfig = ShareConfig()
     """How the cards are given out."""
     nvlink: bool | None = None

@@ -154,6 +154,10 @@ class Pool:
     """Allocatable cores of one node."""
     memory: Fact[int] = Fact()
     """Allocatable bytes of one node."""
+    daemon_cpu: Fact[float] = Fact()
+    """Cores that DaemonSets request on each node, where stated."""
+    daemon_memory: Fact[int] = Fact()
+    """Bytes that DaemonSets request on each node, where stated."""
     nvlink: Fact[bool] = Fact()
     labels: Mapping[str, Fact[str]] = field(default_factory=dict)
     taints: tuple[str, ...] = ()

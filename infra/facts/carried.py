@@ -53,6 +53,8 @@ def carried_pool(data: Mapping[str, Any], origin: Origin, paths: Mapping[str, st
         sharing=fact("sharing", str),
         cpu=fact("cpu", (int, float)),
         memory=fact("memory_bytes", int),
+        daemon_cpu=fact("daemon_cpu", (int, float)),
+        daemon_memory=fact("daemon_memory_bytes", int),
         nvlink=fact("nvlink", bool),
         gpu_memory=fact("unit_memory_bytes", int),
         labels={key: known(str(value), place) for key, value in labels.items()} if isinstance(labels, dict) else {},

@@ -60,6 +60,8 @@ def pool_facts(pool: PlannedPool) -> dict[str, Any]:
         "sharing": put(pool.sharing, f"{at}.share.kind"),
         "cpu": put(pool.cpu, f"{at}.cpu"),
         "memory_bytes": put(pool.memory_bytes, f"{at}.memory"),
+        **({"daemon_cpu": put(pool.daemon_cpu, f"{at}.daemon_cpu")} if pool.daemon_cpu is not None else {}),
+        **({"daemon_memory_bytes": put(pool.daemon_memory_bytes, f"{at}.daemon_memory")} if pool.daemon_memory_bytes is not None else {}),
         "nvlink": put(pool.nvlink, f"{at}.nvlink", "nvlink"),
         **({"unit_memory_bytes": put(pool.unit_memory_bytes, f"{at}.gpu", "units")} if pool.unit_memory_bytes is not None else {}),
         "labels": put(dict(pool.selector), f"{at}.labels"),

@@ -42,6 +42,8 @@ def planned_pool(pool: PoolConfig, index: int, demands: Sequence[PodDemand]) -> 
         use=fill(pool.nodes, units, demands),
         cpu=float(quantity(pool.cpu)),
         memory_bytes=bytes_of(pool.memory),
+        daemon_cpu=float(quantity(pool.daemon_cpu)) if pool.daemon_cpu else None,
+        daemon_memory_bytes=bytes_of(pool.daemon_memory) if pool.daemon_memory else None,
         allocation=pool.allocation.value,
         backend=pool.backend.value,
     )

@@ -31,8 +31,7 @@ def planned_server(config: ClusterConfig, index: int, made: Engine, gap: int) ->
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     image = tracks()[server.image.track.value]
     shape = model_shape(server.model, server.engine.quantization)
-    known = Reason(value=gib(shape.weight_bytes), reason=shape.source) if shape.weight_bytes else None
-    why = {"weights": known or Reason(value="", reason="not known: give model.weights_gib"), **made.why}
+    why = {"weights": _weights(shape), **made.why}
     engine, found = made.args, made.fit
     demand = PodDemand(server.name, most_replicas(server), made.units)
     rollout = decide_rollout(server, demand, gap, why)
@@ -47,25 +46,37 @@ def planned_server(config: ClusterConfig, index: int, made: Engine, gap: int) ->
         namespace=config.namespace,
         model_id=server.model.id,
         pool=server.pool,
-        replicas=server.autoscale.min_replicas if server.autoscale else server.replicas,
-        max_replicas=demand.count,
-        gpus=demand.units,
-        engine_gpus=engine.gpus,
+        **_counts(server, demand, engine),
         resource=resource_name(pool),
         args=serve_args(server, engine, times.engine_shutdown, model_path(server, store)),
         cpu=server.cpu or decide_cpu(pool, demand.units, why),
         memory=decide_memory(server, engine, shape, found.offloaded if found else 0, why, shm=bytes_of(shm)),
         shm=shm,
         **image_fields(server, image, times.startup),
-        attention_heads=shape.attention_heads,
-        kv_heads=shape.kv_heads,
-        weight_bytes=shape.weight_bytes,
+        **_shape_fields(shape),
         times=times,
         start=start,
         **asdict(rollout),
         config=server,
         why=why,
     )
+
+
+def _weights(shape: ModelShape) -> Reason:
+    if not shape.weight_bytes:
+        return Reason(value="", reason="not known: give model.weights_gib")
+    return Reason(value=gib(shape.weight_bytes), reason=shape.source)
+
+
+def _counts(server: ServerConfig, demand: PodDemand, engine: EngineArgs) -> dict[str, Any]:
+    """Replicas and GPUs."""
+    fewest = server.autoscale.min_replicas if server.autoscale else server.replicas
+    return {"replicas": fewest, "max_replicas": demand.count, "gpus": demand.units, "engine_gpus": engine.gpus}
+
+
+def _shape_fields(shape: ModelShape) -> dict[str, Any]:
+    """What the plan shows of the model."""
+    return {"attention_heads": shape.attention_heads, "kv_heads": shape.kv_heads, "weight_bytes": shape.weight_bytes}
 
 
 def server_fit(config: ClusterConfig, index: int) -> SizingResult:

@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import ServeArgs
 from interlock.infra.plan.reasons import Reason
-from interlock.infra.rules.findings import Finding, blocking
+from interlock.infra.rules.findings import Finding, Fix, blocking
 from interlock.infra.sizing.start import StartTime
 
 PLAN_VERSION = 1
@@ -63,6 +63,10 @@ class PlannedPool(Planned):
     """Allocatable cores of one node."""
     memory_bytes: int
     """Allocatable memory of one node in bytes."""
+    daemon_cpu: float | None = None
+    """Cores that DaemonSets request on each node, when stated."""
+    daemon_memory_bytes: int | None = None
+    """Bytes that DaemonSets request on each node, when stated."""
     allocation: str = "device-plugin"
     """device-plugin or claim."""
     backend: str = "existing"
@@ -171,6 +175,19 @@ class PlannedServer(Planned):
     """Decision to reason."""
 
 
+class Offer(Planned):
+    """A change of the config with which a refusal goes away; the changed config has been planned and judged."""
+
+    code: str
+    """Code of the finding that goes."""
+    server: str
+    """Server that is changed."""
+    fixes: tuple[Fix, ...]
+    """The changes: fields of the config and their values; None removes a field."""
+    loss: str
+    """What is given up."""
+
+
 class ClusterPlan(Planned):
     """Everything that follows from one stack's config."""
 
@@ -192,6 +209,8 @@ class ClusterPlan(Planned):
     """Name in the cluster of each priority class of this stack, by its name in the config."""
     findings: tuple[Finding, ...] = ()
     """Everything the rules said, waived ones marked."""
+    offers: tuple[Offer, ...] = ()
+    """What would do instead of what is refused, the smallest loss first; filled in where a person asks for it."""
     waived: dict[str, str] = Field(default_factory=dict)
     """Waivers of the config by object (``Deployment/chat``), as the annotation that the object carries."""
 

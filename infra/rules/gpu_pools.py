@@ -1,6 +1,7 @@
 """Pools: whether a pod fits a node of its pool, and whether the pool holds all replicas."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from interlock.infra.facts import Bundle, Fact, Place, Pod, Pool, Role, Workload
 from interlock.infra.facts.room import Size, packed
@@ -8,7 +9,7 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.room import most_nodes, pods_of, users
 from interlock.infra.rules.reading.units import number, pod_units, pool_text, where
 from interlock.infra.rules.rule import Hit, Settings, rule
-from interlock.infra.values import gib, plural
+from interlock.infra.values import GIB, gib, plural
 
 
 @rule(
@@ -35,17 +36,27 @@ def pod_fits_a_node(workload: Workload, bundle: Bundle, settings: Settings) -> I
         yield from _cpu_and_memory(workload, pod, pool)
 
 
+_SHOWN = {"cpu": "{:g} cores".format, "memory": gib}
+
+
+def _asked(pod: Pod, resource: str) -> tuple[float, str]:
+    """(what the containers of a pod request together, path of the last request)."""
+    asked, path = 0.0, ""
+    for container in pod.containers:
+        if container.role is Role.INIT:
+            continue
+        request = container.requests.get(resource, Fact())
+        fact = (container.limits.get(resource, Fact()) if request.absent else request).map(number)
+        if fact.known:
+            asked, path = asked + fact.get(), fact.path
+    return asked, path
+
+
 def _cpu_and_memory(workload: Workload, pod: Pod, pool: Pool) -> Iterable[Hit]:
-    for resource, have, show in (("cpu", pool.cpu, "{:g} cores".format), ("memory", pool.memory, gib)):
-        asked, path = 0.0, ""
-        for container in pod.containers:
-            if container.role is Role.INIT:
-                continue
-            request = container.requests.get(resource, Fact())
-            fact = (container.limits.get(resource, Fact()) if request.absent else request).map(number)
-            if fact.known:
-                asked, path = asked + fact.get(), fact.path
+    for resource, have in (("cpu", pool.cpu), ("memory", pool.memory)):
+        asked, path = _asked(pod, resource)
         if have.known and asked > have.get():
+            show = _SHOWN[resource]
             text = f"{show(asked)} of {resource} in one pod, but a node of {pool_text(pool)} has {show(have.get())} allocatable"
             remedy = f"ask for less than {show(have.get())}, or choose a pool with larger nodes"
             yield Hit(path or where(workload, Place.RESOURCES), text, remedy, f"{asked:g}")
@@ -62,13 +73,14 @@ def _nodes_needed(pods: Sequence[Size], per_node: int) -> int:
 @rule(
     "GPU-004",
     Severity.ERROR,
-    demand="A pool has room for all replicas: nodes x floor(GPUs per node / GPUs per pod).",
-    reason="GPUs left over on different nodes do not add up for one pod; the missing replicas stay Pending.",
+    demand="A pool has room for all replicas: nodes x the fewest pods that a node's GPUs, cores or memory hold.",
+    reason="What is left over on different nodes does not add up for one pod; the missing replicas stay Pending.",
     source="Kubernetes documentation, 'Resource Management for Pods and Containers'",
     remedy="Give the pool more nodes, or ask for fewer or smaller replicas.",
     fault="unschedulable",
     links=("https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/",),
     of="bundle",
+    settings={"assumed_daemon_cores": 0.5, "assumed_daemon_gib": 1.0},
 )
 def pool_holds_the_replicas(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for pool in bundle.pools:
@@ -91,6 +103,56 @@ def pool_holds_the_replicas(bundle: Bundle, settings: Settings) -> Iterable[Hit]
             text = f"its servers need {plural(_units(everything), 'GPU')} ({names}), but {have} cannot hold these pods"
             remedy = f"give the pool {plural(needed, 'node')}, or fewer replicas"
             yield Hit(pool.nodes.path or pool.origin.path or pool.name, text, remedy, str(nodes.get()), origin=pool.origin)
+        for workload, pods in wanted:
+            if pods and _nodes_needed(pods, per_node) <= nodes.get():
+                yield from _beside_gpus(workload, pool, pods, nodes.get(), settings)
+
+
+def _beside_gpus(workload: Workload, pool: Pool, pods: Sequence[Size], nodes: int, settings: Settings) -> Iterable[Hit]:
+    """Cores and memory of equal pods on the nodes. What DaemonSets take is subtracted; an assumed share of theirs only warns."""
+    if len(workload.pods) != 1 or not pool.gpus_per_node.known:
+        return
+    by_gpus = pool.gpus_per_node.get() // pods[0][0]
+    assumed = {"cpu": float(settings["assumed_daemon_cores"]), "memory": float(settings["assumed_daemon_gib"]) * GIB}
+    for resource, have, daemons in (("cpu", pool.cpu, pool.daemon_cpu), ("memory", pool.memory, pool.daemon_memory)):
+        asked, path = _asked(workload.pods[0], resource)
+        if not have.known or not asked:
+            continue
+        taken = daemons.get() if daemons.known else 0.0
+        ways = ((taken, Severity.ERROR), (assumed[resource], Severity.WARNING)) if not daemons.known else ((taken, Severity.ERROR),)
+        for away, severity in ways:
+            room = max(have.get() - away, 0.0)
+            each = int(room / asked + 1e-9)
+            if each < by_gpus and nodes * each < len(pods) and asked <= have.get():
+                crowd = _Crowd(resource, asked, path, have.get(), away, each)
+                yield replace(_crowded(workload, pool, crowd, len(pods), nodes), severity=severity)
+                break
+
+
+@dataclass(frozen=True, slots=True)
+class _Crowd:
+    """One resource of which a node has too little for its pods."""
+
+    resource: str
+    asked: float
+    path: str
+    have: float
+    away: float
+    each: int
+
+
+def _crowded(workload: Workload, pool: Pool, crowd: _Crowd, count: int, nodes: int) -> Hit:
+    show = _SHOWN[crowd.resource]
+    less = f" less {show(crowd.away)} of DaemonSets" if crowd.away else ""
+    text = (
+        f"{plural(count, 'pod')} x {show(crowd.asked)} of {crowd.resource}: a node of {pool_text(pool)} has {show(crowd.have)}{less} "
+        f"and holds {crowd.each} of them, {plural(nodes, 'node')} {nodes * crowd.each}, although the GPUs would do"
+    )
+    most = show((crowd.have - crowd.away) / -(-count // nodes) * 0.9999)
+    remedy = f"ask for at most {most} per pod" + (
+        f", or give {pool_text(pool)} {plural(-(-count // crowd.each), 'node')}" if crowd.each else ""
+    )
+    return Hit(crowd.path or where(workload, Place.RESOURCES), text, remedy, f"{crowd.asked:g}", origin=workload.origin)
 
 
 def _too_small(workload: Workload, pool: Pool, sizes: list[int], needed: int, nodes: int) -> Hit:

@@ -11,11 +11,12 @@ from interlock.infra.engine.arguments import read_line
 from interlock.infra.plan.derive.parallel import tp_candidates
 from interlock.infra.plan.plan import plan
 from interlock.infra.preview import preview
+from interlock.infra.preview.offers import with_offers
 from interlock.infra.sizing import SizingRequest, model_facts
 from interlock.infra.sizing.budget import start_refusals
 from interlock.infra.sizing.refusal import Kind
 from interlock.infra.values import Version
-from tests.support import TODAY
+from tests.support import TODAY, changed
 
 FEW = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 MODELS = (
@@ -58,7 +59,7 @@ def some(fields: dict[str, list[Any]]) -> st.SearchStrategy[dict[str, Any]]:
 @st.composite
 def stacks(draw: st.DrawFn) -> dict[str, Any]:
     """One pool and up to three servers that leave most to the plan."""
-    pool = {"name": "p", "gpu": draw(st.sampled_from(("h100-80gb-sxm", "l4", "h200")))}
+    pool: dict[str, Any] = {"name": "p", "gpu": draw(st.sampled_from(("h100-80gb-sxm", "l4", "h200")))}
     pool |= {"nodes": draw(st.integers(1, 3)), "gpus_per_node": draw(st.integers(1, 8)), "cpu": "96", "memory": "1Ti"}
     version = draw(st.sampled_from(VERSIONS))
     servers = [
@@ -144,3 +145,27 @@ def test_the_candidates_are_the_sizes_that_the_engine_accepts(name: str, most: i
         request = SizingRequest(model=name, tp=tp, vllm_version=version, expert_parallel=spread, gpu="h100-80gb-sxm", max_model_len=512)
         refused = {each.kind for each in start_refusals(request)} & {Kind.HEADS, Kind.WIDTHS, Kind.GROUPS}
         assert (tp in candidates) == (not refused), (tp, refused)
+
+
+@st.composite
+def crowded(draw: st.DrawFn) -> dict[str, Any]:
+    """A stack whose stated sizes seldom fit."""
+    data = draw(stacks())
+    data["pools"].append({"name": "q", "gpu": "h200", "nodes": 1, "gpus_per_node": 8, "cpu": "96", "memory": "1Ti"})
+    for server in data["servers"]:
+        server["engine"] |= draw(st.sampled_from(({"tensor_parallel_size": 1}, {"max_model_len": 131072}, {})))
+        server["replicas"] = draw(st.integers(1, 12))
+    return data
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(crowded())
+def test_what_is_offered_removes_its_finding_and_brings_no_other_refusal(data: dict[str, Any]) -> None:
+    config = loaded(data)
+    made = with_offers(config, preview(config, "laws", today=TODAY), TODAY)
+    for offer in made.offers:
+        after = data
+        for fix in offer.fixes:
+            after = changed(after, fix.path, fix.value)
+        left = {(each.code, each.subject.name) for each in preview(loaded(after), "laws", today=TODAY).refused}
+        assert left < {(each.code, each.subject.name) for each in made.refused}, offer

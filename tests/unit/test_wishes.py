@@ -9,6 +9,7 @@ from interlock.infra.errors import ConfigError
 from interlock.infra.plan.plan import plan
 from interlock.infra.plan.types import PlannedServer
 from interlock.infra.preview import preview
+from interlock.infra.preview.offers import with_offers
 from tests.support import TODAY, config
 
 LARGE = "Qwen/Qwen3-235B-A22B-FP8"
@@ -66,7 +67,7 @@ def test_what_is_assumed_beside_half_a_wish_is_named() -> None:
 
 
 def test_a_context_that_does_not_fit_is_shortened_only_where_nobody_stated_it() -> None:
-    small = {"pools[0].gpu": "l4", "servers[0].model": {"id": "meta-llama/Llama-3.1-8B-Instruct"}, "servers[0].engine": {}}
+    small: dict[str, Any] = {"pools[0].gpu": "l4", "servers[0].model": {"id": "meta-llama/Llama-3.1-8B-Instruct"}, "servers[0].engine": {}}
     small |= {"pools[0].gpus_per_node": 1}
     server = plan(config(small), "dev").servers[0]
     assert server.args.engine.max_model_len == 28672
@@ -197,3 +198,57 @@ def test_several_wrong_arguments_are_all_told() -> None:
         load({"target": {"local": "x"}, "namespace": "n", "pools": [], "servers": [{"name": "a", "engine": {"aa_bb": 1, "cc_dd": 2}}]})
     assert "engine.aa_bb" in str(caught.value)
     assert "engine.cc_dd" in str(caught.value)
+
+
+def offered(changes: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """(code, changes) of what is offered where something is refused."""
+    stack = config({"servers[0].engine": {}, **changes})
+    made = with_offers(stack, preview(stack, "dev", today=TODAY), TODAY)
+    return [(each.code, {fix.path: fix.value for fix in each.fixes}) for each in made.offers]
+
+
+def test_a_model_that_does_not_fit_is_offered_what_costs_least_first() -> None:
+    tight = {"servers[0].model": {"id": "Qwen/Qwen3-32B"}, "servers[0].engine": {"tensor_parallel_size": 1, "max_model_len": 40960}}
+    assert offered(tight) == [
+        ("MEM-002", {"servers[0].engine.tensor_parallel_size": None}),
+        ("MEM-002", {"servers[0].engine.max_model_len": 27648}),
+        ("MEM-002", {"servers[0].engine.kv_cache_dtype": "fp8"}),
+        ("MEM-002", {"servers[0].model.id": "Qwen/Qwen3-32B-FP8"}),
+    ]
+
+
+def test_replicas_beyond_the_pool_are_offered_as_many_as_it_holds() -> None:
+    assert ("GPU-004", {"servers[0].replicas": 16}) in offered({"servers[0].replicas": 20})
+    assert offered({"servers[0].replicas": 16}) == []
+
+
+def packing(changes: dict[str, Any]) -> list[tuple[str, str]]:
+    """(severity, summary) of what is said about the room in the pool."""
+    found = preview(config({"servers[0].engine": {"max_model_len": 8192}, **changes}), "dev", today=TODAY).findings
+    return [(each.severity.value, each.summary) for each in found if each.code == "GPU-004"]
+
+
+def test_eight_pods_of_200_gib_on_one_node_of_1_tib_are_refused_with_the_arithmetic() -> None:
+    ((severity, text),) = packing({"pools[0].nodes": 1, "servers[0].replicas": 8, "servers[0].memory": "200Gi"})
+    assert severity == "error"
+    assert "8 pods x 200.0 GiB of memory: a node of pool h100 has 1024.0 GiB and holds 5 of them, 1 node 5" in text
+
+
+def test_pods_whose_memory_and_cores_fit_beside_each_other_pass() -> None:
+    assert packing({"pools[0].nodes": 1, "servers[0].replicas": 8, "servers[0].memory": "100Gi"}) == []
+    assert packing({"pools[0].nodes": 2, "servers[0].replicas": 8, "servers[0].memory": "200Gi"}) == []
+    assert packing({"pools[0].nodes": 1, "servers[0].replicas": 8, "servers[0].cpu": "11"}) == []
+
+
+def test_what_daemon_sets_take_refuses_where_it_is_stated_and_warns_where_it_is_assumed() -> None:
+    full = {"pools[0].nodes": 1, "servers[0].replicas": 8, "servers[0].memory": "128Gi"}
+    assert [severity for severity, _ in packing(full)] == ["warning"]
+    stated = packing({**full, "pools[0].daemon_memory": "2Gi"})
+    assert [severity for severity, _ in stated] == ["error"]
+    assert "less 2.0 GiB of DaemonSets" in stated[0][1]
+
+
+def test_cores_count_like_memory() -> None:
+    ((severity, text),) = packing({"pools[0].nodes": 1, "servers[0].replicas": 8, "servers[0].cpu": "20"})
+    assert severity == "error"
+    assert "8 pods x 20 cores of cpu" in text
