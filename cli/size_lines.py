@@ -8,7 +8,7 @@ from typing import Any
 
 from interlock.infra.engine.flags import shape
 from interlock.infra.facts import Fact, known
-from interlock.infra.sizing import Entry, Estimate, SizingRequest, SizingResult, Verdict, size
+from interlock.infra.sizing import Entry, Estimate, SizingRequest, SizingResult, Verdict, size, start_refusals
 from interlock.infra.sizing.ask import Card, Model, Question, ask
 from interlock.infra.sizing.follows import FOLLOWED, JOINED, literal, mapping, switch, word
 
@@ -31,6 +31,8 @@ _LARGEST_BLOCK = 256
 _SHORT_LENGTH = 2048
 _LAST_V0 = "0.7.3"
 _LARGEST = 10**15
+# Releases that are asked when a case states none.
+_RELEASES = ("0.10.2", "0.17.1", "0.24.0", "0.29.0")
 _DRAFTS = ("mtp", "eagle3", "eagle", "ngram", "dspark", "dflash", "draft")
 
 
@@ -187,6 +189,8 @@ def answer_of(case: Mapping[str, Any]) -> dict[str, Any]:
     result = size(request)
     if request.max_model_len is None and result.verdict is Verdict.DOES_NOT_FIT:
         result = _length_not_stated(request, result)
+    if request.vllm_version is None and result.verdict is Verdict.DOES_NOT_FIT and result.kv_available_gib is None:
+        result = _version_not_stated(request, result)
     if "fork" in (_plain_text(case.get("engine")) or "").lower():
         result = _unsure(result, "the engine is a fork of vLLM: its build of the model and its overheads are not known", *result.reasons)
     return {"id": case.get("id"), **fields_of(result), "unknown": [*strange, *result.unknown]}
@@ -205,6 +209,17 @@ def _length_not_stated(request: SizingRequest, result: SizingResult) -> SizingRe
         result,
         f"max_model_len is not stated: at the model's own {result.max_model_len} it does not fit ({result.reasons[0]}), shorter it may",
     )
+
+
+def _version_not_stated(request: SizingRequest, result: SizingResult) -> SizingResult:
+    """In a case, a missing version is one that nobody wrote down: what only some releases refuse is left open."""
+    for version in _RELEASES:
+        older = {each.kind for each in start_refusals(request.model_copy(update={"vllm_version": version}))}
+        if not {each.kind for each in result.refusals} & older:
+            return _unsure(
+                result, f"vllm_version is not stated: {result.vllm_version} refuses it ({result.reasons[0]}), {version} does not"
+            )
+    return result
 
 
 def fields_of(result: SizingResult) -> dict[str, Any]:

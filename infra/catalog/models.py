@@ -18,10 +18,12 @@ class Entry:
     source: str
     date: str
     verified: bool
-    """The fields were read from a stored copy of the config; otherwise they were not compared with it."""
+    """The shapes were read from a copy of a repository's config.json; otherwise they inform and widen, and refuse nothing."""
     quantization: str | None = None
     """How the alias stores the weights, in words."""
     checkpoint_bytes: int | None = None
+    own: bool = False
+    """The repository's own config.json was read; an alias or a variant shares another's shapes, and may differ in length."""
 
     @property
     def told(self) -> str:
@@ -29,18 +31,32 @@ class Entry:
         return self.source if self.verified else "not verified against the model's config.json"
 
 
-# Endings of repository names that say how the weights are stored.
+# Fields that settle how large a model is; where these were compared with a copy, only a length or a type is unproven.
+_SHAPES = {"num_hidden_layers", "hidden_size", "num_attention_heads", "num_key_value_heads", "intermediate_size"}
+# Parts of repository names that say how the weights are stored, the telling ones first.
 _STORED: tuple[tuple[str, str], ...] = (
-    (r"[-_.]?fp8[-_.]?dynamic$", "compressed-tensors fp8"),
-    (r"[-_.]?fp8[-_.]?block$|[-_.]fp8$", "fp8 block"),
-    (r"[-_.]?quantized\.w8a8$|[-_.]w8a8$", "w8a8"),
-    (r"[-_.]?quantized\.w4a16$|[-_.]w4a16$", "w4a16"),
-    (r"[-_.](gptq)?[-_.]?int4$|[-_.]gptq$|[-_.]gptq[-_.]4bit$", "gptq"),
-    (r"[-_.]awq([-_.]int4|[-_.]4bit)?$", "awq"),
-    (r"[-_.]nvfp4$", "nvfp4"),
-    (r"[-_.]bnb[-_.]4bit$", "bitsandbytes"),
+    (r"[-_.]mlx([-_.][\w.]+)?$|[-_.]mlx(?=[-_.])", "mlx"),
+    (r"[-_.]exl[23]([-_.][\d.]+bpw)?$", "exl3"),
     (r"[-_.]gguf$", "gguf"),
+    (r"[-_.](nv)?fp4a16$", "nvfp4"),
+    (r"[-_.]nvfp4$|[-_.]fp4$", "nvfp4"),
+    (r"[-_.]mxfp4$", "mxfp4"),
+    (r"[-_.]?fp8[-_.]?dynamic$|[-_.]fp8[-_.]kv$", "compressed-tensors fp8"),
+    (r"[-_.]?fp8[-_.]?block$|[-_.]fp8$", "fp8 block"),
+    (r"[-_.]?quantized\.w4a16$|[-_.]w4a16(_asym)?$|[-_.]ct$", "w4a16"),
+    (r"[-_.](int4[-_.])?auto-?round([-_.](gptq|awq))?([-_.]\w*bit)?$", "gptq"),
+    (r"[-_.]awq[-_.]8bit$|[-_.]gptq[-_.](int8|8bit)$", "gptq 8 bit"),
+    (r"[-_.]?quantized\.w8a8$|[-_.]w8a8$|[-_.]int8$", "w8a8"),
+    (r"[-_.]awq([-_.]int4|[-_.]4bit|[-_.]marlin)?$", "awq"),
+    (r"[-_.]gptq[-_.]4b[-_.]\d+g([-_.]\w+)?$|[-_.](gptq)?[-_.]?int4$|[-_.]gptq([-_.]4bit)?([-_.]\d+g)?$", "gptq"),
+    (r"[-_.]unsloth[-_.]bnb[-_.]4bit$|[-_.]bnb[-_.]4bit$|[-_.]4bit[-_.]bnb$", "bitsandbytes"),
+    (r"[-_.]4[-_]?bit$", "w4a16"),
+    (r"[-_.]8[-_]?bit$", "w8a8"),
 )
+# Parts that change nothing about the shapes and say nothing about the storage.
+_SILENT = (r"[-_.](bf16|fp16|bfloat16|float16)$", r"[-_.](qat|hf|ckpt|safetensors|unsloth)$", r"[-_.]qat(?=[-_.])", r"[-_.]dynamic$")
+# Publishers whose repositories are all in one format, which the name then need not repeat.
+_PUBLISHERS = {"mlx-community": "mlx"}
 
 
 def _tables() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -85,7 +101,8 @@ def entry(name: str) -> Entry | None:
     models, aliases = _tables()
     if name in models:
         row = models[name]
-        return Entry(name, _expand(row["config"]), row["source"], row["date"], row["verified"], None, row.get("checkpoint_bytes"))
+        own, shapes = row["verified"], set(row.get("proven", ())) >= _SHAPES
+        return Entry(name, _expand(row["config"]), row["source"], row["date"], own or shapes, None, row.get("checkpoint_bytes"), own)
     if name in aliases:
         alias = aliases[name]
         base = entry(alias["model"])
@@ -93,9 +110,16 @@ def entry(name: str) -> Entry | None:
             return None
         changed = alias.get("config", {})
         config = {**base.config, **changed} if changed else base.config
-        source, proven = alias.get("source", base.source), base.verified and not alias.get("source")
-        return Entry(name, config, source, base.date, proven, alias.get("quantization"), alias.get("checkpoint_bytes"))
+        proven = alias.get("verified", base.verified and not alias.get("source")) is True
+        source, own = alias.get("source", base.source), alias.get("verified") is True or _stored_by_its_maker(name, alias, base)
+        return Entry(name, config, source, base.date, proven, alias.get("quantization"), alias.get("checkpoint_bytes"), own)
     return None
+
+
+def _stored_by_its_maker(name: str, alias: Mapping[str, Any], base: Entry) -> bool:
+    """Whether a repository only stores its own publisher's model differently, which changes no length."""
+    plain = not alias.get("config") and not alias.get("source")
+    return plain and base.own and name.split("/", maxsplit=1)[0] == base.name.split("/")[0] and bool(alias.get("quantization"))
 
 
 # Words beside a name that say how a variant is stored.
@@ -137,36 +161,64 @@ def _known(plain: str) -> str | None:
         plain.removesuffix("-chat"),
         plain.removesuffix("-it"),
         f"{plain}-it",
+        f"{plain}-hf",
         plain.removesuffix("-base"),
         re.sub(r"-(instruct|thinking)?-?\d{4}$", "", plain),
     )
     return next((_by_plain_name()[variant] for variant in variants if variant in _by_plain_name()), None)
 
 
+def _shorter(plain: str) -> tuple[str, str | None] | None:
+    """The name without one part that says how weights are stored, and what that part says; None when there is no such part."""
+    for pattern, words in _STORED:
+        rest = re.sub(pattern, "", plain)
+        if rest != plain:
+            return rest, words
+    for pattern in _SILENT:
+        rest = re.sub(pattern, "", plain)
+        if rest != plain:
+            return rest, None
+    return None
+
+
+def stored_as(name: str) -> str | None:
+    """How a repository's name says its weights are stored, in words; None when it says nothing."""
+    publisher = name.strip("/").split("/", 1)[0].lower() if "/" in name else ""
+    found, step = _PUBLISHERS.get(publisher), _shorter(_plain(name))
+    while step is not None and found is None:
+        found, step = step[1], _shorter(step[0])
+    return found
+
+
+@cache
 def find(name: str) -> Entry | None:
     """The model a person means: exact id, id without its organisation, base model of a quantized or instruct variant; or None.
 
-    ``RedHatAI/Qwen3-32B-FP8-dynamic`` finds Qwen3-32B with its quantization in words.
+    ``RedHatAI/Qwen3-32B-FP8-dynamic`` finds Qwen3-32B with its quantization in words. What only says how weights are stored is taken off
+    the end again and again, in any order. Words beside the name (``(fp8)``) count only where the config itself says nothing.
     """
     exact = entry(name)
     if exact is not None:
         return exact
-    plain, stored = _plain(name), _stored_words(name)
-    for _ in range(3):
+    plain, stored = _plain(name), _PUBLISHERS.get(name.split("/", 1)[0].lower()) if "/" in name else None
+    while True:
         known = _known(plain)
         if known is not None:
-            base = entry(known)
-            assert base is not None
-            own = stored or base.quantization
-            return Entry(name, base.config, base.source, base.date, base.verified, own, None if stored else base.checkpoint_bytes)
-        for pattern, words in _STORED:
-            shorter = re.sub(pattern, "", plain)
-            if shorter != plain:
-                plain, stored = shorter, stored or words
-                break
-        else:
+            return _variant(name, known, stored)
+        step = _shorter(plain)
+        if step is None:
             return None
-    return None
+        plain, stored = step[0], stored or step[1]
+
+
+def _variant(name: str, known: str, stored: str | None) -> Entry:
+    base = entry(known)
+    assert base is not None
+    declared = "quantization_config" in base.config or "hf_quant_config" in base.config or bool(base.quantization)
+    beside = None if stored or declared else _stored_words(name)
+    own = stored or beside or base.quantization
+    kept = base.checkpoint_bytes if not stored and not beside else None
+    return Entry(name, base.config, base.source, base.date, base.verified, own, kept)
 
 
 def names() -> tuple[str, ...]:

@@ -175,9 +175,14 @@ class _Reading:
         if limits is None or self.values.get("language_model_only"):
             return
         config = self._config()
+        if config and not any("vision" in key or "audio" in key or "thinker" in key for key in config):
+            self._notes.append("limit_mm_per_prompt changes nothing: the model's config describes no encoder")
+            return
         needed = [name for name in _MODALITIES if name != "audio" or any("audio" in key for key in config)]
         if config and all(limits.get(name) == 0 for name in needed):
             self.values["language_model_only"] = True
+        elif limits.get("video") == 0:
+            self.values["no_video"] = True
 
     def _config(self) -> Mapping[str, Any]:
         found = find(self._model.name) if self._model.config is None and self._model.name else None

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from interlock.infra.sizing.either import settled
 from interlock.infra.sizing.kv.plan import KvPlan, Layout, layout, longest, plan
 from interlock.infra.sizing.refusal import Refusal
 from interlock.infra.sizing.refusals.collect import refusals
@@ -47,10 +48,14 @@ def _guarded(request: SizingRequest) -> SizingResult:
     """A config.json is foreign data: whatever it breaks makes the answer ``unsure``, never an exception."""
     try:
         found = resolve(request)
-        return doubted(found, _size(found))
+        return doubted(found, settled(found, _size(found), _plain))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         reason = f"the model's config cannot be understood ({type(error).__name__}: {str(error)[:120]})"
         return SizingResult(verdict=Verdict.UNSURE, reasons=(reason,), unknown=())
+
+
+def _plain(request: SizingRequest) -> SizingResult:
+    return _size(resolve(request))
 
 
 def _size(found: Resolved) -> SizingResult:

@@ -9,6 +9,7 @@ from typing import Any
 from interlock.infra.catalog.models import find
 from interlock.infra.sizing.model.facts import ModelFacts, from_config
 from interlock.infra.sizing.model.lookup import model_facts
+from interlock.infra.sizing.model.quantization import Quantization
 from interlock.infra.sizing.model.quantization_words import parse_quantization
 from interlock.infra.sizing.request import SizingRequest
 
@@ -68,7 +69,13 @@ def _overridden(request: SizingRequest) -> ModelFacts | None:
         return None
     config = json.dumps(changed_config(base.config, request.hf_overrides), default=str)
     changed = _described(config, base.name, request.quantization, request.checkpoint_bytes, request.convert)
-    return replace(changed, quantization=changed.quantization or base.quantization, checkpoint_bytes=base.checkpoint_bytes)
+    stored = changed.quantization or base.quantization
+    return _kept(changed, stored, base.checkpoint_bytes, base.verified)
+
+
+@lru_cache(maxsize=256)
+def _kept(facts: ModelFacts, stored: Quantization | None, checkpoint_bytes: int | None, verified: bool) -> ModelFacts:
+    return replace(facts, quantization=stored, checkpoint_bytes=checkpoint_bytes, verified=verified)
 
 
 def _requantized(facts: ModelFacts, request: SizingRequest) -> ModelFacts:

@@ -40,6 +40,8 @@ class Kind(StrEnum):
     """Asynchronous scheduling beside a drafting method."""
     DRAFT = "draft"
     """The draft model of speculative decoding."""
+    CARD = "card"
+    """A card that vLLM has no kernels for."""
     SHARES = "shares"
     """Utilizations of the engines on one card."""
     FREE_MEMORY = "free-memory"

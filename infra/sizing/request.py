@@ -96,6 +96,8 @@ class SizingRequest(BaseModel):
     """``--max-lora-rank``."""
     language_model_only: bool = False
     """``--language-model-only`` or no multimodal input allowed: the vision tower is dropped."""
+    no_video: bool = False
+    """``--limit-mm-per-prompt`` allows no video: the encoder is profiled with an image."""
     cpu_offload_gb: float = Field(default=0.0, ge=0)
     """``--cpu-offload-gb``: GiB of weights per GPU that stay in host memory."""
     kv_cache_memory_bytes: int | None = Field(default=None, gt=0)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from interlock.infra.catalog.gpus import gpu, gpus
+from interlock.infra.sizing.described import model_of
 from interlock.infra.sizing.request import SizingRequest
 from interlock.infra.sizing.result import SizingResult, Suggestion, Verdict
 
@@ -45,10 +46,20 @@ def _pools(request: SizingRequest, answer: SizingResult) -> Iterator[tuple[dict[
         yield {"gpu": card.name}, f"a pool of {card.name} ({card.memory_gib.likely:.0f} GiB)"
 
 
+def _encoders(request: SizingRequest) -> Iterator[tuple[dict[str, Any], str]]:
+    """Of a model with an encoder, the profile run holds its largest item: a video, then an image."""
+    facts = model_of(request)
+    if facts is None or not facts.multimodal:
+        return
+    if facts.vision and not request.no_video:
+        yield {"no_video": True}, """--limit-mm-per-prompt '{"video": 0}' (images only)"""
+    yield {"language_model_only": True}, """--limit-mm-per-prompt '{"image": 0, "video": 0}' (text only)"""
+
+
 def suggestions(request: SizingRequest, sizer: Sizer) -> tuple[Suggestion, ...]:
-    """At most one change of each kind (shorter context, more ranks, other storage, other pool), each of which fits for sure."""
+    """At most one change of each kind (shorter context, more ranks, other storage, fewer inputs, other pool), each of which surely fits."""
     answer = sizer(request)
-    kinds = (_lengths(request, answer), _parallel(request), _stored(request), _pools(request, answer))
+    kinds = (_lengths(request, answer), _parallel(request), _stored(request), _encoders(request), _pools(request, answer))
     found: list[Suggestion] = []
     for kind in kinds:
         for change, text in kind:

@@ -10,6 +10,9 @@ from interlock.infra.sizing.settings import Resolved
 from interlock.infra.sizing.terms.graphs import growth_gib, start_gib
 from interlock.infra.values import GIB
 
+# Above so many requests their fraction says nothing.
+_WHOLE = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Pool:
@@ -144,13 +147,20 @@ def _concurrent(found: Resolved, plan: KvPlan) -> bool:
 
 
 def _arithmetic(found: Resolved, pool: Pool, plan: KvPlan, available: float, *, hint: bool = True) -> str:
-    """``hint``: name the length that would fit; a refusal names one in its remedy, from the low end, and two numbers would confuse."""
+    """``hint``: name the length that surely fits; a refusal names it in its remedy."""
     if available <= 0:
         return f"no memory is left for the KV cache: weights and overheads exceed the budget by {-available:.2f} GiB"
-    need = pool.layout.needed(found.max_model_len) / GIB
-    word = "holds" if plan.fits else "is less than"
-    text = f"{available:.2f} GiB of KV cache {word} the {need:.2f} GiB of one request of {found.max_model_len} tokens"
+    if not pool.layout.block_bytes:
+        return "no KV cache needed: an encoder keeps nothing between requests"
+    need, length = pool.layout.needed(found.max_model_len) / GIB, found.max_model_len
     if plan.fits:
-        return f"{text} ({plan.concurrency:.2f} at the same time)"
-    shorter = longest(pool.layout, int(available * GIB), found.max_model_len)
-    return f"{text}; {shorter} tokens would fit" if shorter and hint else text
+        many = f"{plan.concurrency:.0f}" if plan.concurrency >= _WHOLE else f"{plan.concurrency:.2f}"
+        text = f"{available:.2f} GiB KV cache = {many} concurrent requests of {length:,} tokens ({need:.2f} GiB each)"
+        sure = 0 if pool.low.fits else longest(pool.layout, int(max(pool.available.low, 0) * GIB), length)
+        return f"{text}; {sure:,} tokens surely fit" if sure else text
+    text = f"{available:.2f} GiB KV cache is less than the {need:.2f} GiB of one request of {length:,} tokens"
+    sure = longest(pool.layout, int(max(pool.available.low, 0) * GIB), length)
+    likely = longest(pool.layout, int(max(pool.available.likely, 0) * GIB), length)
+    if not hint or not likely:
+        return text
+    return f"{text}; {sure:,} tokens surely fit, {likely:,} likely" if sure else f"{text}; {likely:,} tokens likely fit, none surely"

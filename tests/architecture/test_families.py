@@ -36,7 +36,7 @@ CHOICES = {
     "projections": {"", "shared-query"},
     "experts": {"", "padded"},
     "recurrent": {"", "interleaved"},
-    "predictor": {"apart", "joined", "first"},
+    "predictor": {"apart", "joined", "first", "borrowed"},
     "attention": {"", "gated", "float32", "float32 queries"},
 }
 TYPES = {"model_type", "outer_type"}

@@ -63,7 +63,7 @@ def test_an_invalid_tensor_parallel_size_is_refused_before_memory() -> None:
 
 
 def test_a_length_beyond_the_models_positions_is_refused() -> None:
-    answer = size(SizingRequest(model="microsoft/Phi-3-mini-4k-instruct", gpu="H100", max_model_len=16384))
+    answer = size(SizingRequest(model="meta-llama/Llama-2-7b-chat-hf", gpu="H100", max_model_len=16384))
     assert answer.verdict is Verdict.DOES_NOT_FIT
     assert "4096 positions" in answer.reasons[0]
 
@@ -144,9 +144,10 @@ def test_the_sampler_rules_the_peak_before_0_16() -> None:
     assert likely(LLAMA.model_copy(update={"vllm_version": "0.11.0"}), "activation") == pytest.approx(4.76, abs=0.05)
 
 
-def test_memory_shared_with_the_cpu_leaves_doubt_at_a_high_utilization() -> None:
+def test_memory_shared_with_the_cpu_leaves_doubt_and_then_refuses_at_a_high_utilization() -> None:
     asked = SizingRequest(model="Qwen/Qwen3-8B", gpu="GB10", max_model_len=8192, gpu_memory_utilization=0.9)
     assert size(asked).verdict is Verdict.FITS
-    higher = size(asked.model_copy(update={"gpu_memory_utilization": 0.96}))
+    higher = size(asked.model_copy(update={"gpu_memory_utilization": 0.93}))
     assert higher.verdict is Verdict.UNSURE
     assert "outside the budget" in higher.reasons[0]
+    assert size(asked.model_copy(update={"gpu_memory_utilization": 0.96})).verdict is Verdict.DOES_NOT_FIT

@@ -3,7 +3,8 @@
 import pytest
 
 from interlock.infra.sizing import ModelFacts, model_facts
-from interlock.infra.sizing.model.facts import from_config, from_fields
+from interlock.infra.sizing.model.facts import from_config
+from interlock.infra.sizing.model.fields import from_fields
 from interlock.infra.sizing.model.layers import Cache
 from interlock.infra.sizing.model.quantization import Scheme
 from interlock.infra.sizing.model.quantization_words import parse_quantization

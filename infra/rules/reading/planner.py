@@ -51,6 +51,7 @@ _READS: Mapping[Kind, frozenset[str]] = {
     Kind.DTYPE: frozenset({"dtype", "kv_cache_dtype", "dcp"}) | _STORED,
     Kind.CACHE_DTYPE: frozenset({"dtype", "kv_cache_dtype"}) | _STORED,
     Kind.ARCHITECTURE: frozenset(),
+    Kind.CARD: frozenset({"kernels"}),
     Kind.FORMAT: _STORED,
     Kind.DRAFT: frozenset({"speculative_method"}),
 }
@@ -151,8 +152,12 @@ def _storage_known(workload: Workload, facts: ModelFacts) -> bool:
 
 
 def exact(workload: Workload) -> bool:
-    """Whether the model's config is its own: given, or the catalog's entry of that very name (variants may be made for longer contexts)."""
-    return workload.engine.config is not None or (workload.engine.model.known and entry(workload.engine.model.get().strip("/")) is not None)
+    """Whether the model's config is its own: given, or the catalog's entry of that very name, read from its repository (variants may be
+    made for longer contexts)."""
+    if workload.engine.config is not None:
+        return True
+    found = entry(workload.engine.model.get().strip("/")) if workload.engine.model.known else None
+    return found is not None and found.own
 
 
 def checkpoint_bytes(workload: Workload) -> int | None:

@@ -10,20 +10,21 @@ from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.quantization_words import parse_quantization
 
 # Words that say less about the storage than the name of the repository does.
-_VAGUE = ("fp8", "awq", "gptq", "nvfp4", "int4")
+_VAGUE = ("fp8", "awq", "gptq", "nvfp4", "int4", "4-bit", "4bit", "8-bit", "8bit", "int8")
 
 
 @lru_cache(maxsize=512)
 def _named(name: str, stated: str | None) -> ModelFacts | None:
+    """Facts of a catalog's model. What its config declares about its storage counts, then what its name says, then what was asked."""
     found = find(name)
     if found is None:
         return None
     base = facts_module.from_config(found.config, name, source=found.told)
     words = stated if stated and (not found.quantization or stated.lower() not in _VAGUE) else found.quantization
     declared = parse_quantization(words) if words else None
-    if declared and (base.quantization is None or found.quantization or declared.bits != base.quantization.bits):
+    if declared and (base.quantization is None or found.quantization):
         base = base.with_quantization(declared)
-    return ModelFacts(name, base.config, base.quantization, found.checkpoint_bytes, source=found.told)
+    return ModelFacts(name, base.config, base.quantization, found.checkpoint_bytes, source=found.told, verified=found.verified)
 
 
 def missing_shapes(config: Mapping[str, Any]) -> tuple[str, ...]:

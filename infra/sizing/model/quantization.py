@@ -1,6 +1,5 @@
 """What a quantized checkpoint stores for one linear layer or one bank of experts, in bytes, as vLLM creates the tensors."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -8,6 +7,7 @@ from fractions import Fraction
 from math import gcd
 
 from interlock.infra.sizing.model.config import Config, ceil_div, integer, mapping, sequence, text
+from interlock.infra.sizing.model.exclusions import ignored, matches
 from interlock.infra.sizing.model.families import family
 
 
@@ -27,6 +27,8 @@ class Scheme(StrEnum):
     BNB4 = "bitsandbytes 4 bit"
     BNB8 = "bitsandbytes 8 bit"
     GGUF = "gguf"
+    MLX = "mlx"
+    EXL = "exl"
     UNKNOWN = "unknown"
 
 
@@ -52,6 +54,8 @@ class Quantization:
     static: bool = False
     """FP8 per tensor: the checkpoint carries activation scales."""
     zero_points: bool = False
+    nested: bool = True
+    """bitsandbytes: scales are quantized too (as when quantizing while loading)."""
     ignore: tuple[str, ...] = ()
     """Patterns of modules that stay in the model's dtype."""
     experts_only: bool = False
@@ -62,6 +66,8 @@ class Quantization:
     """Mixed precision: attention is kept in FP8, only MLPs and experts have the scheme."""
     kv_cache_fp8: bool = False
     """The checkpoint asks for an fp8 KV cache, which ``--kv-cache-dtype auto`` follows."""
+    declared: bool = False
+    """A config said so; otherwise it is read off a name or was asked."""
     cache_scales: str = ""
     """Layers that carry scales of the KV cache: '' none, 'attention' or 'zeros' (with zero points), 'all' (latent attention too)."""
 
@@ -70,11 +76,16 @@ class Quantization:
         """Modelopt's FP4 throughout, not that of another tool."""
         return self.scheme is Scheme.NVFP4 and self.cache_scales == "all" and not self.attention_fp8
 
+    @property
+    def _four_bits(self) -> Fraction:
+        """Bytes of a weight of bitsandbytes: half, and a scale for 64 of them: 4 bytes, or one and 4 more for 256 scales."""
+        return Fraction(1, 2) + (Fraction(1, 64) + Fraction(4, 64 * 256) if self.nested else Fraction(4, 64))
+
     def covers(self, module: str) -> bool:
         """Whether a module such as ``model.layers.3.mlp.experts`` is quantized."""
         if self.experts_only:
             return ".experts" in module
-        return not any(_matches(pattern, module) for pattern in self.ignore)
+        return not any(matches(pattern, module) for pattern in self.ignore)
 
     def linear_bytes(self, inputs: int, outputs: Sequence[int], width: int, module: str = "") -> int:
         """Bytes of one linear layer on one rank. ``outputs``: rows of each logical part that is stored as one tensor."""
@@ -103,7 +114,7 @@ class Quantization:
             case Scheme.MXFP4:
                 return rows * inputs // 2 + rows * ceil_div(inputs, 32)
             case Scheme.BNB4:
-                return int(rows * inputs * (Fraction(1, 2) + Fraction(4, 64)))
+                return int(rows * inputs * self._four_bits)
             case Scheme.BNB8:
                 return rows * inputs + 4 * rows
             case _:
@@ -157,45 +168,11 @@ class Quantization:
                 others = {Scheme.INT4_PACKED: 4 * experts, Scheme.GPTQ: experts * (ups * inter + hidden)}.get(self.scheme, 0)
                 return elements * self.bits // 8 + (scales + others) * width + zeros
             case Scheme.BNB4:
-                return int(elements * (Fraction(1, 2) + Fraction(4, 64)))
+                return int(elements * self._four_bits)
             case Scheme.BNB8:
                 return elements
             case _:
                 return elements * width
-
-
-def _matches(pattern: str, module: str) -> bool:
-    """vLLM and the tools spell exclusions as regular expressions (``re:``), wildcards, prefixes or last names."""
-    if pattern.startswith("re:"):
-        try:
-            return re.match(pattern[3:], module + ".proj") is not None or re.match(pattern[3:], module) is not None
-        except re.error:
-            return False
-    if "*" in pattern:
-        body = ".*".join(re.escape(part) for part in pattern.strip().split("*"))
-        return re.fullmatch(rf"(?:.*\.)?{body}(?:\..*)?", module) is not None
-    return module == pattern or module.startswith(pattern + ".") or module.endswith("." + pattern) or f".{pattern}." in f".{module}."
-
-
-def _ignored(config: Config) -> tuple[str, ...]:
-    names: list[str] = []
-    for key in ("modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules"):
-        value = config.get(key)
-        if isinstance(value, dict):  # the catalog shortens long lists to their first entries
-            value = value.get("first", ())
-        if isinstance(value, list | tuple):
-            names += [name for name in value if isinstance(name, str)]
-    return tuple(_general(name) for name in names)
-
-
-def _general(name: str) -> str:
-    """A module of one numbered layer stands for that module in every layer, except a whole layer that is left out."""
-    if name.startswith("backbone."):
-        return name
-    if re.match(r"(model\.)?visual\.blocks\.", name):
-        return "visual"
-    plain = name.replace("language_model.", "", 1) if "language_model." in name else name
-    return re.sub(r"\blayers\.\d+\.(?=[a-z])", "layers.*.", plain)
 
 
 def _compressed_tensors(config: Config) -> Quantization:
@@ -203,7 +180,7 @@ def _compressed_tensors(config: Config) -> Quantization:
     weights = mapping(group, "weights")
     bits, strategy, size = integer(weights, "num_bits"), text(weights, "strategy"), integer(weights, "group_size")
     style = text(group, "format") or text(config, "format")
-    ignore = _ignored(config)
+    ignore = ignored(config)
     if "mxfp4" in style:
         return Quantization(Scheme.MXFP4, group=32, ignore=ignore)
     if bits == 4 and text(weights, "type") == "float":
@@ -214,9 +191,8 @@ def _compressed_tensors(config: Config) -> Quantization:
         if strategy == "block":
             rows, columns = _block(weights, "block_structure")
             return Quantization(Scheme.FP8_BLOCK, group=rows, block_columns=columns, bits=8, ignore=ignore)
-        scheme = Scheme.FP8_TENSOR if strategy == "tensor" else Scheme.FP8_CHANNEL
         static = mapping(group, "input_activations").get("dynamic") is False
-        return Quantization(scheme, bits=8, static=static, ignore=ignore)
+        return Quantization(Scheme.FP8_TENSOR if strategy == "tensor" else Scheme.FP8_CHANNEL, bits=8, static=static, ignore=ignore)
     if bits == 8:
         return Quantization(Scheme.INT8_CHANNEL, bits=8, ignore=ignore)
     return Quantization(Scheme.UNKNOWN, ignore=ignore)
@@ -231,7 +207,7 @@ def _block(config: Config, key: str) -> tuple[int, int]:
 
 def _modelopt(config: Config) -> Quantization:
     algo = text(config, "quant_algo").upper()
-    ignore = _ignored(config)
+    ignore = ignored(config)
     group = next((g for g in mapping(config, "config_groups").values() if isinstance(g, dict)), {})
     bits = integer(mapping(group, "weights"), "num_bits")
     if "NVFP4" in algo or algo == "MIXED_PRECISION" or bits == 4:
@@ -252,7 +228,8 @@ def from_config(config: Config) -> Quantization | None:
     experts = Scheme.MXFP4 if fp4_experts else found.expert_scheme
     if found.scheme is Scheme.FP8_BLOCK:
         found = replace(found, scale_bytes=family(text(config, "model_type")).scale_bytes)
-    return replace(found, kv_cache_fp8=fp8_kv, expert_scheme=experts, cache_scales=_cache_scales(text(declared, "quant_method"), beside))
+    scales = _cache_scales(text(declared, "quant_method"), beside)
+    return replace(found, kv_cache_fp8=fp8_kv, expert_scheme=experts, cache_scales=scales, declared=True)
 
 
 def _cache_scales(method: str, beside: Config) -> str:
@@ -264,15 +241,14 @@ def _cache_scales(method: str, beside: Config) -> str:
 
 def _declared(declared: Config, beside: Config) -> Quantization:
     method = text(declared, "quant_method").lower()
-    ignore = _ignored(declared)
+    ignore = ignored(declared)
     if text(declared, "moe_quant_algo").upper() == "NVFP4":
         return Quantization(Scheme.FP8_BLOCK, bits=8, ignore=ignore, expert_scheme=Scheme.NVFP4, experts_group=16)
     bits, group = integer(declared, "bits", "w_bit", default=4), integer(declared, "group_size", "q_group_size", default=128)
     if -1 in (declared.get("group_size"), declared.get("q_group_size")):
         group = _WHOLE
     if method in ("modelopt", "modelopt_fp4", "nvfp4") or (not method and beside):
-        merged = {**beside, **declared}
-        return _modelopt(merged)
+        return _modelopt({**beside, **declared})
     if method == "compressed-tensors":
         return _compressed_tensors(declared)
     if method == "fp8":
@@ -285,7 +261,8 @@ def _declared(declared: Config, beside: Config) -> Quantization:
     if method == "mxfp4":
         return Quantization(Scheme.MXFP4, group=32, ignore=ignore, experts_only=True)
     if method == "bitsandbytes":
-        return Quantization(Scheme.BNB8 if declared.get("load_in_8bit") is True else Scheme.BNB4, ignore=ignore)
+        nested = declared.get("bnb_4bit_use_double_quant") is not False
+        return Quantization(Scheme.BNB8 if declared.get("load_in_8bit") is True else Scheme.BNB4, nested=nested, ignore=ignore)
     if method in ("awq", "awq_marlin"):
         return Quantization(Scheme.AWQ, group=group, bits=bits, zero_points=True, ignore=ignore)
     if method in ("gptq", "gptq_marlin", "auto-round", "auto_round", "autoround", "moe_wna16"):

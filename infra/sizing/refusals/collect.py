@@ -1,8 +1,9 @@
 """What vLLM refuses before it looks at memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from interlock.infra.catalog.architectures import last_version, plugin, without_pipeline
+from interlock.infra.catalog.gpus import OLDEST_CAPABILITY
 from interlock.infra.catalog.models import entry
 from interlock.infra.catalog.versions import since
 from interlock.infra.sizing.model.compressed import fewer_than_window, is_compressed
@@ -20,6 +21,11 @@ from interlock.infra.values import Version
 
 _SCALED = {True: "rope_parameters and max_position_embeddings", False: "rope_scaling"}
 _PP = "pipeline-parallel-size"
+# Formats of weights that no loader of vLLM reads.
+_UNREAD = {
+    Scheme.GGUF: "GGUF weights are read by a plug-in only (vllm-gguf-plugin)",
+    Scheme.MLX: "MLX weights are for Apple's machines: vLLM has no loader for them",
+}
 
 
 def refusals(found: Resolved) -> tuple[Refusal, ...]:
@@ -46,19 +52,29 @@ def doubts(found: Resolved) -> Iterator[str]:
     cut = _cut(found, found.facts) if found.facts is not None else None
     if cut is not None and _padded(found, cut):
         yield f"{cut.text}, unless the quantized checkpoint is padded"
-    if found.facts is not None and not _exact(found.request):
+    if found.facts is not None and _scaled(found.request):
+        own, asked = found.facts.limit(found.version), found.request.max_model_len
+        yield from (
+            f"positions are scaled to {asked}, this version counts the {own} of the config: override max_position_embeddings too"
+            for _ in _too_long(found, found.facts, found.request)
+        )
+    elif found.facts is not None and not _exact(found.request):
         yield from (f"{each.text}, unless this variant was made for it" for each in _too_long(found, found.facts, found.request))
 
 
 def _exact(request: SizingRequest) -> bool:
-    """Whether the config is the model's own: given, or the catalog's entry of that very name."""
-    return request.config is not None or entry((request.model or "").strip("/")) is not None
+    """Whether the config is the model's own: given, or the catalog's entry of that very name, read from the repository's config.json."""
+    if request.config is not None:
+        return True
+    found = entry((request.model or "").strip("/"))
+    return found is not None and found.own
 
 
 def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Iterator[Refusal]:
-    if facts.quantization is not None and facts.quantization.scheme is Scheme.GGUF:
-        text = "GGUF weights are read by a plug-in only (vllm-gguf-plugin)"
-        yield Refusal(kind=Kind.FORMAT, field="model", text=text, remedy="use the safetensors checkpoint")
+    unread = _UNREAD.get(facts.quantization.scheme) if facts.quantization is not None else None
+    if unread:
+        yield Refusal(kind=Kind.FORMAT, field="model", text=unread, remedy="use the safetensors checkpoint")
+    yield from _card(found)
     yield from _length(found, facts, request)
     yield from _pipeline(found, facts, request)
     if request.sharers > 1 and found.utilization * request.sharers > 1.0:
@@ -73,9 +89,16 @@ def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
     yield from _draft(found, facts, request)
 
 
+def _card(found: Resolved) -> Iterator[Refusal]:
+    """Cards that no release has had kernels for (compute capability below 7.0)."""
+    if found.gpu is not None and found.gpu.compute_capability < OLDEST_CAPABILITY:
+        text = f"{found.gpu.name} has compute capability {found.gpu.compute_capability:g}, vLLM needs {OLDEST_CAPABILITY:g} or higher"
+        yield Refusal(kind=Kind.CARD, field="gpu", text=text, remedy="use a Volta GPU or a newer one")
+
+
 def _length(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Iterator[Refusal]:
     """Lengths beyond the model's positions (config/model.py::_get_and_verify_max_len), and prompts longer than a step."""
-    if _exact(request):
+    if _exact(request) and not _scaled(request):
         yield from _too_long(found, facts, request)
     # A model with attention has positions even where a config that somebody shortened does not state them.
     if request.max_model_len == -1 and not facts.limit(found.version) and all(layer.state for layer in facts.kv_layers):
@@ -106,6 +129,16 @@ def _too_long(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Ite
         scaled = _SCALED[since("yarn_in_positions", found.version)]
         remedy = f"set --{flag} to {own} or less, or scale its positions by --hf-overrides ({scaled})"
         yield Refusal(kind=Kind.LENGTH, field=flag, text=text, remedy=remedy, value=own)
+
+
+def _scaled(request: SizingRequest) -> bool:
+    """Whether the command line scales the positions so far that the length is covered."""
+    changed = request.hf_overrides.get("rope_parameters")
+    scaling = changed if isinstance(changed, Mapping) else {}
+    factor, original = scaling.get("factor"), scaling.get("original_max_position_embeddings")
+    if not isinstance(factor, int | float) or not isinstance(original, int | float):
+        return False
+    return factor * original >= (request.max_model_len or 0) > 0
 
 
 def _pipeline(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Iterator[Refusal]:

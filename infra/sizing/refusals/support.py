@@ -4,10 +4,13 @@ import re
 from collections.abc import Iterator
 
 from interlock.infra.catalog.architectures import known
+from interlock.infra.catalog.gpus import not_nvidia
 from interlock.infra.catalog.versions import since
 from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.families import known_family, known_wrapper
+from interlock.infra.sizing.model.quantization import Scheme
+from interlock.infra.sizing.refusal import Kind
 from interlock.infra.sizing.refusals.collect import doubts as unproven
 from interlock.infra.sizing.result import SizingResult, Verdict
 from interlock.infra.sizing.settings import Resolved
@@ -36,18 +39,42 @@ def _narrow(answer: SizingResult) -> bool:
     return answer.max_concurrency is None or answer.max_concurrency.low < 2
 
 
+# Kinds of refusal that rest on the command line and the card alone.
+_OWN = frozenset({Kind.SHARES, Kind.CARD, Kind.FREE_MEMORY, Kind.FORMAT, Kind.POOL, Kind.BLOCK_SIZE, Kind.SCHEDULING})
+
+
+def _elsewhere(found: Resolved, answer: SizingResult) -> Iterator[tuple[bool, str]]:
+    """(whether no verdict is possible, why) of what lies outside all that was compared."""
+    facts, card = found.facts, found.request.gpu or ""
+    if card and not_nvidia(card):
+        yield True, f"{card[:60]} is not an NVIDIA GPU: no figure was ever compared on one, its kernels and libraries take other memory"
+    if facts is not None and facts.quantization is not None and facts.quantization.scheme is Scheme.EXL:
+        yield True, "EXL weights are read by plug-ins only: how they are held is not known"
+    if facts is not None and not facts.verified:
+        rests = {each.kind for each in answer.refusals} - _OWN
+        yield bool(rests), f"{facts.name} is not verified against its config.json: its shapes inform, and refuse nothing"
+
+
+def _compressed_before(found: Resolved, answer: SizingResult) -> bool:
+    facts = found.facts
+    return facts is not None and is_compressed(facts.text) and not since("compressed_cache_compared", found.version) and _narrow(answer)
+
+
 def doubted(found: Resolved, answer: SizingResult) -> SizingResult:
-    """The answer with what is not known about the model said, and without figures that would be guesses. A refusal stands."""
+    """The answer with what is not known about the model said, and without figures that would be guesses. A refusal that rests on what is
+    known stands."""
     doubts = list(not_compared(found.facts)) if found.facts is not None else []
     doubts += [(True, text) for text in unproven(found)]
-    compressed = found.facts is not None and is_compressed(found.facts.text)
-    if compressed and not since("compressed_cache_compared", found.version) and _narrow(answer):
+    if _compressed_before(found, answer):
         doubts.append((True, "the compressed cache is compared with vLLM from 0.26 on: earlier versions may take up to twice as much"))
-    if not doubts:
+    beside = list(_elsewhere(found, answer))
+    if not doubts and not beside:
         return answer
-    notes = tuple(text for _, text in doubts)
-    changes: dict[str, object] = {"unknown": (*answer.unknown, *notes), "param_bytes": None}
-    refused = answer.verdict is Verdict.DOES_NOT_FIT and answer.kv_available_gib is None
-    if any(cache for cache, _ in doubts) and not refused:
+    notes = tuple(text for _, text in (*doubts, *beside))
+    changes: dict[str, object] = {"unknown": (*answer.unknown, *notes)}
+    if doubts:
+        changes["param_bytes"] = None
+    early = answer.verdict is Verdict.DOES_NOT_FIT and answer.kv_available_gib is None
+    if any(grave for grave, _ in beside) or (any(cache for cache, _ in doubts) and not early):
         changes |= {"refusals": (), "verdict": Verdict.UNSURE, "reasons": (*notes, *answer.reasons)}
     return answer.model_copy(update=changes)

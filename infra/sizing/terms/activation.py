@@ -52,7 +52,8 @@ def _encoder(found: Resolved, facts: ModelFacts) -> Encoder | None:
     if not since("encoder_items", found.version):
         return undescribed()
     memory = found.memory.likely if found.memory else 80.0
-    return encoder(facts, found.request.tp, found.batched_tokens, found.max_model_len, native=not found.eager, memory_gib=memory)
+    length, images = found.max_model_len, found.request.no_video
+    return encoder(facts, found.request.tp, found.batched_tokens, length, native=not found.eager, memory_gib=memory, no_video=images)
 
 
 def _rows(found: Resolved, facts: ModelFacts) -> int:

@@ -5,6 +5,7 @@ from math import ceil
 from interlock.infra.catalog.versions import since, value
 from interlock.infra.sizing.result import Estimate
 from interlock.infra.sizing.settings import Resolved
+from interlock.infra.sizing.weights.rank import whole_weights
 from interlock.infra.values import GIB
 
 GRAPH_SOURCE = "logged estimates of 0.20 and later; v1/worker/gpu/cudagraph_utils.py"
@@ -13,12 +14,12 @@ _USUAL_GRAPHS = 86
 # (first capture, all others at the usual count) of a 32-layer dense model: low, likely, high
 # (logged estimates of 0.20 and later: 0.23 to 0.71 GiB; 0.69 on an H200 with 0.33).
 _GRAPH_GIB = ((0.05, 0.1), (0.1, 0.4), (0.2, 0.7))
-# With expert parallelism over data-parallel engines the second capture of each mode holds buffers of the exchange, and the estimate takes
-# it for every graph (first + (n - 1) x second): 118 GiB are reported on B200s, of which little is used.
+# V1 runner, expert parallelism over data-parallel engines: the second capture of each mode holds buffers of the exchange, and the
+# estimate takes it for every graph (first + (n - 1) x second): 118 GiB are reported on B200s, of which little is used.
 _EXCHANGED_GIB = 0.8
 # One GPU: 0.02 to 0.14 in 12 logs of 0.9 to 0.17; 0.24 to 0.27 in 24 of 0.18 and 0.19 (0.46 in one); 0.07 to 0.30 since 0.20, 0.225 (0.26)
 # and 0.146 (0.33) on an H200; V0 0.01 to 0.35.
-_OTHER = {"v0": (0.0, 0.12, 0.4), "v1": (0.01, 0.1, 0.2), "late v1": (0.05, 0.245, 0.47), "consumed": (0.05, 0.146, 0.35)}
+_OTHER = {"v0": (0.0, 0.12, 0.4), "v1": (0.01, 0.1, 0.2), "late v1": (0.05, 0.245, 0.4), "consumed": (0.05, 0.146, 0.35)}
 # A stage of a pipeline whose ranks are no tensor-parallel group: 0.07 in three logs of 0.19, no log of the others.
 _STAGE = {"v0": (0.05, 0.32, 1.0), "v1": (0.02, 0.1, 0.8), "late v1": (0.02, 0.07, 0.8), "consumed": (0.05, 0.2, 0.9)}
 # What a tensor-parallel group adds: (over NVLink, more than two ranks) -> low, likely, high. 0.54 and 0.55 (2 H100), 1.38 (2 H200),
@@ -29,10 +30,15 @@ _GROUP = {
     (False, False): (0.05, 0.3, 0.8),
     (False, True): (0.05, 0.6, 1.7),
 }
+# What an engine that loads holds on the host, where that is the GPU's memory too (page cache, pinned buffers, its processes): GiB, and
+# share of the weights. GB10 logs: 2 GiB below the other terms (1 GiB of weights), 4.5 (95), 5.7 outside torch (81).
+_HOST_GIB, _HOST_SHARE = (0.0, 2.0, 4.5), (0.0, 0.027, 0.08)
 # With the workspace of the fused all-reduce: collectives as above without it, 0.32 GiB (2 ranks) and 0.38 to 0.46 (4) in logs of 0.19.
 _FUSED_GROUP = {False: (0.25, 0.33, 0.8), True: (0.35, 0.42, 1.1)}
 # Memory that all GPUs address at once comes in pieces of 512 MiB on Hopper and later (cuMulticastGetGranularity).
 _MULTICAST_GIB = 0.5
+# Cards that are linked in pairs, without the switch that multicast needs.
+_BRIDGED = ("H100 NVL",)
 # MiB that the fused all-reduce takes at most, by compute capability and ranks
 # (compilation/passes/fusion/allreduce_rms_fusion.py, FI_ALLREDUCE_FUSION_MAX_SIZE_MB).
 _FUSED_MIB = {9.0: {2: 64, 4: 2, 8: 1}, 10.0: {2: 64, 4: 32, 8: 1}, 10.3: {2: 64, 4: 64, 8: 4}}
@@ -68,7 +74,7 @@ def graphs(found: Resolved) -> tuple[Estimate, str]:
     share = (pieces + whole) / _USUAL_GRAPHS
     low, likely, high = (scale * (first + each * share) for first, each in _GRAPH_GIB)
     how = f"{pieces} piecewise and {whole} whole graphs of {facts.layers if facts else 0} layers"
-    if found.request.dp > 1 and found.request.expert_parallel:
+    if found.request.dp > 1 and found.request.expert_parallel and not found.v2:
         high += _EXCHANGED_GIB * (pieces + whole)
         how += f"; the estimate extrapolates a capture that may hold {_EXCHANGED_GIB:g} GiB of the experts' exchange"
     return Estimate(low=low, likely=likely, high=high), how
@@ -101,9 +107,18 @@ def non_torch(found: Resolved) -> tuple[Estimate, str]:
         figures.append((0.0, 0.15 * others, 0.3 * others))
     if pp > 1 and tp > 1:
         figures.append((0.05, 0.2, 0.6))
+    if shares_with_cpu(found):
+        figures.append(_of_host(found))
+        said.append("the engine's own host memory")
     low, likely, high = (sum(figure[i] for figure in figures) + state for i in range(3))
     said += [f"sampler state of {found.sequences} sequences"] if state else []
     return Estimate(low=low, likely=likely, high=high), " + ".join(said)
+
+
+def _of_host(found: Resolved) -> tuple[float, float, float]:
+    weights = whole_weights(found.facts) / GIB / (found.request.tp * found.request.pp) if found.facts else 0.0
+    low, likely, high = (gib + share * weights for gib, share in zip(_HOST_GIB, _HOST_SHARE, strict=True))
+    return low, likely, high
 
 
 def fused_workspace(found: Resolved) -> tuple[float, float, float] | None:
@@ -115,13 +130,14 @@ def fused_workspace(found: Resolved) -> tuple[float, float, float] | None:
     """
     backend = str(value("allreduce_workspace", found.version))
     largest = _FUSED_MIB.get(found.capability, {}).get(found.request.tp)
-    if not backend or largest is None or found.eager or not _linked(found):
+    bridged = found.gpu is not None and found.gpu.name in _BRIDGED
+    if not backend or largest is None or found.eager or bridged or not _linked(found):
         return None
     input_gib = found.request.tp * largest / 1024
     three = _pieces(input_gib) + _pieces(0.0) + _pieces(3 * input_gib)
     one = _pieces(3 * input_gib)
     likely = {"trtllm": three, "mnnvl": one, "either": (one + three) / 2, "unread": three / 2}[backend]
-    return 0.0, likely, three
+    return 0.0, likely, 2 * one if backend == "mnnvl" else three  # quantized models may hold a second one
 
 
 def _pieces(gib: float) -> float:
@@ -146,13 +162,19 @@ def _linked(found: Resolved) -> bool:
     return found.gpu.nvlink
 
 
+def shares_with_cpu(found: Resolved) -> bool:
+    """CPU and GPU draw on one memory (GB10): what the host holds counts against the budget. A GH200's GPU has memory of its own."""
+    return found.gpu is not None and found.gpu.unified_memory and not found.gpu.nvlink
+
+
 def start_gib(found: Resolved) -> Estimate:
     """GiB gone from the card before the engine takes its share: context, cuBLAS, NCCL (0.23 to 0.61 in 12 logs at TP 1; 0.5 to 2.5
-    at TP 4, 2.2 at TP 8)."""
+    at TP 4, 2.2 at TP 8); on a GB10 the CPU's programs too (6.7 to 10.6)."""
     ranks = found.request.tp * found.request.pp
-    unified = found.gpu is not None and found.gpu.unified_memory
     per_rank = 0.12 * min(ranks - 1, 15)
-    shared = 5.0 if unified else 0.0  # the CPU's programs are on the card too: 6.6 to 10.6 GiB gone on a GB10
+    if shares_with_cpu(found):
+        return Estimate(low=6.7, likely=9.5, high=10.7 + 1.6 * per_rank)
+    shared = 5.0 if found.gpu is not None and found.gpu.unified_memory else 0.0
     return Estimate(low=0.15, likely=0.5 + per_rank + shared, high=0.7 + 1.6 * per_rank + 2 * shared)
 
 

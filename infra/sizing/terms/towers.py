@@ -163,11 +163,16 @@ def undescribed() -> Encoder:
     return Encoder(*UNKNOWN_GIB, output=0.0, how="encoder whose tower is not described: range of all logs")
 
 
-def encoder(facts: ModelFacts, tp: int, batched_tokens: int, length: int, *, native: bool, memory_gib: float) -> Encoder:
-    """The encoder's peak on one rank. ``length``: the longest request; ``native``: the deployment compiles."""
+def encoder(
+    facts: ModelFacts, tp: int, batched_tokens: int, length: int, *, native: bool, memory_gib: float, no_video: bool = False
+) -> Encoder:
+    """The encoder's peak on one rank. ``length``: the longest request; ``native``: the deployment compiles; ``no_video``: images only."""
     item, kind = largest(facts, length), facts.towers.encoder
     if item is None:
         return undescribed()
+    if no_video and item.shorter:
+        merge = integer(facts.vision, "spatial_merge_size", default=2)
+        item = Item(item.shorter // merge**2, item.shorter)
     # MultiModalBudget: the encoder's budget is the batch, at least one item.
     items = max(1, batched_tokens // item.tokens)
     each = peak_elements(facts, tp, native=native) * _ELEMENT / GIB

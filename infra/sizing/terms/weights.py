@@ -42,7 +42,7 @@ _SPREAD: Mapping[Scheme | None, tuple[float, float]] = {
     Scheme.INT4_PACKED: (0.015, 0.02),
     Scheme.MXFP4: (0.005, 0.005),
     Scheme.NVFP4: (0.03, 0.06),
-    Scheme.BNB4: (0.05, 0.15),
+    Scheme.BNB4: (0.03, 0.1),
     Scheme.BNB8: (0.05, 0.1),
     # Anything from 4 to 16 bits.
     Scheme.UNKNOWN: (0.75, 0.05),
@@ -51,10 +51,14 @@ _SPREAD: Mapping[Scheme | None, tuple[float, float]] = {
 _BESIDE = 0.05
 # A family without a line in the table, and one with a vision or audio tower, whose shapes are less often stated in full.
 _UNKNOWN_FAMILY, _TOWER = (0.03, 0.05), (0.003, 0.005)
+# Shapes that nobody compared with the repository's own.
+_UNVERIFIED = (0.003, 0.003)
 # Small Gemmas with per-layer embeddings also hear; a config that does not describe the audio tower is short of it (logged: 13 %).
 _HEARS = (0.0, 0.16)
-# Share of the model's weights for a draft whose config is not at hand, and what it may be more (one log of DSpark: 7.5 %).
-_UNKNOWN_DRAFT = (0.04, 0.08)
+# Share of the model's weights for a draft whose config is not at hand (one log of DSpark: 7.5 %), and what it may be more.
+_UNKNOWN_DRAFT, _DSPARK, _MORE_DRAFT = 0.04, 0.075, 0.08
+# Gemma 4's assistants: 78 M parameters for the E models, 0.4 to 0.5 B (0.94 GB) for those whose residual is at least so wide.
+_ASSISTANT_GIB, _LARGE_TARGET = {False: (0.14, 0.15, 0.2), True: (0.7, 0.85, 0.95)}, 2816
 
 
 def _spread(facts: ModelFacts) -> tuple[float, float]:
@@ -64,6 +68,7 @@ def _spread(facts: ModelFacts) -> tuple[float, float]:
     down, up = _SPREAD.get(facts.quantization.scheme if facts.quantization else None, (0.05, 0.1))
     wider = [] if known_family(facts.model_type) or known_wrapper(facts.model_type) else [_UNKNOWN_FAMILY]
     wider += [_TOWER] if facts.multimodal else []
+    wider += [_UNVERIFIED] if not facts.verified else []
     wider += [_UNKNOWN_FAMILY] if is_compressed(facts.text) else []  # mixed formats that differ by repository
     if integer(facts.text, "hidden_size_per_layer_input") and not facts.config.get("audio_config"):
         wider.append(_HEARS)
@@ -109,6 +114,18 @@ def packing_bytes(found: Resolved, facts: ModelFacts, marlin: bool = False) -> i
     return layers * count * (packed - 3 * hidden * made) * 17 // 32
 
 
+def _guessed_draft(found: Resolved, facts: ModelFacts, base: int) -> tuple[int, int, int]:
+    """(low, likely, high) bytes of a draft whose config is not at hand; zeros where there is none."""
+    method = found.request.speculative_method
+    if not unknown_draft(facts, method, found.draft):
+        return 0, 0, 0
+    if facts.family.predictor == "borrowed" and method == "mtp":
+        low, likely, high = _ASSISTANT_GIB[facts.hidden_size >= _LARGE_TARGET]
+        return int(low * GIB), int(likely * GIB), int(high * GIB)
+    share = _DSPARK if method == "dspark" else _UNKNOWN_DRAFT
+    return int(share * base / 2), int(share * base), int((share + _MORE_DRAFT) * base)
+
+
 def loaded(found: Resolved, facts: ModelFacts) -> Loaded:
     """Weights of a model whose shapes are known."""
     first = rank_weights(facts, found.shard, found.width)
@@ -120,15 +137,14 @@ def loaded(found: Resolved, facts: ModelFacts) -> Loaded:
     draft = draft_bytes(facts, found.request.speculative_method, found.draft, found.shard, found.width)
     adapters = adapters_bytes(found)
     down, up = _spread(facts)
-    shared = 0
-    if unknown_draft(found.request.speculative_method, found.draft):
-        draft, up = int(_UNKNOWN_DRAFT[0] * base), up + _UNKNOWN_DRAFT[1]
-        shared = draft // 2
+    guess = _guessed_draft(found, facts, base)
+    draft += guess[1]
     offload = min(found.request.cpu_offload_gb * GIB, base)
     likely = base + extra + draft + adapters - offload
     parts = [f"{base / GIB:.2f} parameters", f"{extra / GIB:.2f} tables and rounding"]
     parts += [f"{size / GIB:.2f} {name}" for name, size in (("draft model", draft), ("adapters", adapters)) if size]
     # Hopper runs the Triton layout or Marlin's, by what the image brings.
     repacked = max(packing_bytes(found, facts, marlin=True) - packed, 0)
-    gib = Estimate(low=(likely * (1 - down) - shared) / GIB, likely=likely / GIB, high=(likely * (1 + up) + repacked) / GIB + _BESIDE)
+    low, high = likely * (1 - down) - (guess[1] - guess[0]), likely * (1 + up) + repacked + (guess[2] - guess[1])
+    gib = Estimate(low=low / GIB, likely=likely / GIB, high=high / GIB + _BESIDE)
     return Loaded(gib, first.param_bytes, " + ".join(parts) + (f" - {offload / GIB:.2f} offloaded" if offload else ""))

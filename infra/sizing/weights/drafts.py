@@ -32,7 +32,7 @@ def _first_only(facts: ModelFacts) -> bool:
 
 def draft_caches(facts: ModelFacts, method: str | None, draft: ModelFacts | None) -> tuple[KvLayer, ...]:
     """Caches of the draft's layers; they live on the last pipeline stage."""
-    if not method or method in _NO_LAYERS:
+    if not method or method in _NO_LAYERS or _borrows(facts, method):
         return ()
     last = facts.layers - 1
     if draft is not None and draft.kv_layers and method != "mtp":
@@ -57,8 +57,15 @@ def _one_layer(facts: ModelFacts, last: int) -> tuple[KvLayer, ...]:
     return (KvLayer(Cache.FULL, kv_heads_of(config), width, integer(config, "v_head_dim") or width, layer=last),)
 
 
-def unknown_draft(method: str | None, draft: ModelFacts | None) -> bool:
+def _borrows(facts: ModelFacts, method: str) -> bool:
+    """Whether the draft has queries only and reads the target's cache (``models/gemma4_mtp.py``): no cache, and weights of its own."""
+    return facts.family.predictor == "borrowed" and method.endswith("mtp")
+
+
+def unknown_draft(facts: ModelFacts, method: str | None, draft: ModelFacts | None) -> bool:
     """A draft of its own whose config is not at hand: its weights are not known."""
+    if method and _borrows(facts, method):
+        return True
     return bool(method) and method not in (*_NO_LAYERS, *_OWN_LAYER) and (draft is None or not draft.complete)
 
 
@@ -70,7 +77,7 @@ def draft_bytes(facts: ModelFacts, method: str | None, draft: ModelFacts | None,
         return _eagle_bytes(facts, draft if draft is not None and draft.hidden_size else None, method, shard, width)
     if draft is not None and draft.complete and method != "mtp":
         return rank_weights(draft, Shard(shard.tp, version=shard.version), width).param_bytes
-    if method not in _OWN_LAYER:
+    if method not in _OWN_LAYER or _borrows(facts, method):
         return 0
     ledger = Ledger(shard, width, _stored(facts))
     for number in range(mtp_layers(facts)):
