@@ -25,6 +25,9 @@ class Entry:
     own: bool = False
     """The repository's own config.json was read; an alias or a variant shares another's shapes, and may differ in length."""
 
+    proven: frozenset[str] = frozenset()
+    """Fields of an entry that is not verified which something else proves, such as an error text of vLLM about this model."""
+
     @property
     def told(self) -> str:
         """Where the fields come from, for people who have to trust them."""
@@ -101,8 +104,9 @@ def entry(name: str) -> Entry | None:
     models, aliases = _tables()
     if name in models:
         row = models[name]
-        own, shapes = row["verified"], set(row.get("proven", ())) >= _SHAPES
-        return Entry(name, _expand(row["config"]), row["source"], row["date"], own or shapes, None, row.get("checkpoint_bytes"), own)
+        own, proven = row["verified"], frozenset(row.get("proven", ()))
+        settled, stored = own or proven >= _SHAPES, row.get("checkpoint_bytes")
+        return Entry(name, _expand(row["config"]), row["source"], row["date"], settled, None, stored, own, proven)
     if name in aliases:
         alias = aliases[name]
         base = entry(alias["model"])
@@ -218,7 +222,7 @@ def _variant(name: str, known: str, stored: str | None) -> Entry:
     beside = None if stored or declared else _stored_words(name)
     own = stored or beside or base.quantization
     kept = base.checkpoint_bytes if not stored and not beside else None
-    return Entry(name, base.config, base.source, base.date, base.verified, own, kept)
+    return Entry(name, base.config, base.source, base.date, base.verified, own, kept, proven=base.proven)
 
 
 def names() -> tuple[str, ...]:

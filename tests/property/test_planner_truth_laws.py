@@ -25,7 +25,7 @@ STORED = (
 )
 SILENT = ("-BF16", "-qat", "-unsloth")
 BASES = ("Qwen3-8B", "Qwen3-32B", "Meta-Llama-3.1-8B-Instruct", "gemma-3-27b-it", "Mistral-7B-Instruct-v0.3")
-UNVERIFIED = tuple(name for name in names() if (found := entry(name)) is not None and not found.verified)
+UNVERIFIED = tuple(name for name in names() if (found := entry(name)) is not None and not (found.verified or found.proven))
 OTHERS = ("AMD Instinct MI300X", "MI250", "Radeon RX 7900", "Intel Gaudi 3", "TPU v6e", "Ascend 910B", "Trainium2")
 
 

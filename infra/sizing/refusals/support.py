@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from interlock.infra.catalog.architectures import known
 from interlock.infra.catalog.gpus import not_nvidia
+from interlock.infra.catalog.models import find
 from interlock.infra.catalog.versions import since
 from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.facts import ModelFacts
@@ -51,7 +52,9 @@ def _elsewhere(found: Resolved, answer: SizingResult) -> Iterator[tuple[bool, st
     if facts is not None and facts.quantization is not None and facts.quantization.scheme is Scheme.EXL:
         yield True, "EXL weights are read by plug-ins only: how they are held is not known"
     if facts is not None and not facts.verified:
-        rests = {each.kind for each in answer.refusals} - _OWN
+        entry = find(facts.name)
+        heads = {Kind.HEADS} if entry is not None and "num_attention_heads" in entry.proven else set()
+        rests = {each.kind for each in answer.refusals} - _OWN - heads
         yield bool(rests), f"{facts.name} is not verified against its config.json: its shapes inform, and refuse nothing"
 
 
