@@ -169,9 +169,14 @@ def visible_devices(workload: Workload, bundle: Bundle, settings: Settings) -> I
         units = counted(container)
         for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
             fact = container.env.get(name, Fact())
-            if not fact.known or fact.get().strip() == "":
+            if not fact.known:
                 continue
             value, entry = fact.get().strip(), drop(fact.path.removesuffix(".value"))
+            if not value:
+                if units is not None and name != "NVIDIA_VISIBLE_DEVICES":
+                    text = f"{name} is empty beside {units.resource}: the engine sees none of the cards that the plugin gave"
+                    yield Hit(fact.path, text, "remove the variable: the device plugin sets it", severity=Severity.ERROR, fixes=entry)
+                continue
             if name.startswith(("HIP", "ROCR")) and value == "0" and units is not None and units.count.value == 1:
                 continue  # The only card is number 0, and AMD's plugin sets no such variable.
             if name == "CUDA_VISIBLE_DEVICES" and _UUID.match(value):

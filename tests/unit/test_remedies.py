@@ -89,3 +89,9 @@ def test_a_variable_that_is_gone_is_not_answered_with_itself() -> None:
     changed = deployment({f"{container}.env": [{"name": "VLLM_USE_V1", "value": "0"}]})
     (found,) = (each for each in _judged([changed]) if each.code == "ARG-007")
     assert found.remedy == "remove it"
+
+
+def test_an_empty_list_of_visible_devices_hides_the_cards_that_are_asked_for() -> None:
+    changed = deployment({"spec.template.spec.containers[0].env": [{"name": "CUDA_VISIBLE_DEVICES", "value": ""}]})
+    (found,) = (each for each in _judged([changed]) if each.code == "GPU-010")
+    assert (found.severity, found.path) == (Severity.ERROR, "spec.template.spec.containers[0].env[0].value")
