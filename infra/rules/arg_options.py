@@ -1,5 +1,6 @@
 """How the engine is started: a model, a way that stays, and options that agree with each other."""
 
+import re
 from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Fact, Place, Workload
@@ -27,7 +28,9 @@ _PLAIN = ("serve", "module", "image")
 )
 def a_model(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     engine = workload.engine
-    elsewhere = not engine.flag("config").absent or any("MODEL" in name for name in engine.env)
+    lines = [word for _, each in engine_containers(workload) for fact in (each.command, each.args) if fact.known for word in fact.get()]
+    expanded = any(re.search(rf"\$[({{]?{re.escape(name)}\b", line) for name in engine.env if "MODEL" in name for line in lines)
+    elsewhere = not engine.flag("config").absent or expanded
     if engine.model.absent and engine.complete and engine.entrypoint in _PLAIN and not elsewhere and workload.pods:
         text = "no model is named, so the engine serves its built-in example model (or stops)"
         yield Hit(where(workload, Place.ARGS), text, 'name it: ["vllm", "serve", "<model>"] or --model <model>')

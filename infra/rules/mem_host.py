@@ -74,6 +74,11 @@ def shared_memory(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
             )
         if _mounted(container) or pod.host_ipc or ranks is None:
             continue
+        spare = next(
+            (each for each in pod.volumes if each.medium == "Memory" and each.name not in {m.volume for m in container.mounts}), None
+        )
+        if spare is not None:
+            remedy = f"mount the volume {spare.name} at /dev/shm"
         if ranks > 1:
             text = f"{ranks} ranks in one pod share the container's default /dev/shm of 64 MiB"
             yield Hit(path, text, remedy, str(ranks))

@@ -10,6 +10,7 @@ from interlock.infra.rules.reading.checkpoint import gated
 from interlock.infra.rules.reading.ray import head_of
 from interlock.infra.rules.reading.units import engine_containers, version_of, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
+from interlock.infra.values import Version
 
 _LLM = ("https://docs.ray.io/en/latest/serve/llm/index.html",)
 _KUBERAY = ("https://docs.ray.io/en/latest/cluster/kubernetes/user-guides/rayservice-high-availability.html",)
@@ -54,12 +55,14 @@ def _minor(version: str) -> str:
     reason="KubeRay runs ray start in it, which is not there.",
     source="METADATA of the vLLM wheels: ray is no longer a dependency; Dockerfile of vllm/vllm-openai",
     remedy="Use rayproject/ray-llm.",
-    settings={"without_ray_since": "0.33.0"},
+    fault="ray-missing-in-image",
+    settings={"without_ray_since": "0.18.0"},
 )
 def image_without_ray(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    if workload.ray is None or not workload.origin.kind.startswith("Ray"):
-        return
     since = version_of(str(settings["without_ray_since"]))
+    if workload.ray is None or not workload.origin.kind.startswith("Ray"):
+        yield from _started_without_ray(workload, since)
+        return
     for pod in workload.pods:
         for container in pod.containers[:1]:
             image = container.image
@@ -68,6 +71,20 @@ def image_without_ray(workload: Workload, bundle: Bundle, settings: Settings) ->
             if ref.is_on_hub("vllm/vllm-openai") and since and version and version >= since:
                 text = f"vllm/vllm-openai {ref.tag} carries no Ray, so KubeRay's ray start fails"
                 yield Hit(image.path, text, "use rayproject/ray-llm of a proven track", image.get())
+
+
+def _started_without_ray(workload: Workload, since: Version | None) -> Iterable[Hit]:
+    """Scripts that start Ray, and the executor that imports it, in an image that has none."""
+    backend = workload.engine.flag("distributed-executor-backend")
+    starts = any(problem.kind == "ray-start" for problem in workload.engine.problems)
+    for _, container in [*engine_containers(workload)][:1] if starts or backend.value == "ray" else ():
+        ref = image_reference(container.image.get() if container.image.known else "")
+        version = version_of(ref.tag)
+        if ref.is_on_hub("vllm/vllm-openai") and since and version and version >= since:
+            needs = "the script starts Ray" if starts else "--distributed-executor-backend ray imports Ray"
+            text = f"{needs}, and vllm/vllm-openai {ref.tag} carries none"
+            remedy = "use an image that has Ray, or start the ranks with --nnodes and --node-rank"
+            yield Hit(container.image.path if starts else backend.path or container.image.path, text, remedy, container.image.get())
 
 
 @rule(

@@ -38,8 +38,6 @@ def grace(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         if need + margin <= patience.get() and (need < patience.get() or need == 0):
             continue
         level = Severity.ERROR if need > patience.get() else Severity.WARNING
-        if not shutdown.known and need < patience.get():
-            continue
         sums = f"preStop {waits.get():g} s + shutdown timeout {stop:g} s = {need:g} s"
         text = f"{sums}, but the container is killed after {patience.get():g} s"
         if level is Severity.WARNING:

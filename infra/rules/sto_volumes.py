@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Claim, Container, Fact, Place, Pod, Volume, Workload
+from interlock.infra.facts import Bundle, Claim, Container, Fact, Place, Pod, Role, Volume, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.net_services import same_namespace
@@ -58,7 +58,15 @@ def shared_claim(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
     for pod in workload.pods:
         for volume in pod.volumes:
             claim = claim_of(volume, workload, bundle)
-            if claim is None or not one_node(claim) or pinned(pod) or volume.claim in seen or max(total, scaled) < 2:
+            if claim is None or not one_node(claim) or pinned(pod) or volume.claim in seen:
+                continue
+            if max(total, scaled) < 2:
+                others = [each for each in bundle.workloads if each is not workload and _mounts(each, volume.claim, workload)]
+                if others:
+                    text = f"claim {volume.claim} is {claim.access_modes.get()[0]}, and {others[0].origin.name} mounts it too"
+                    remedy = "use ReadWriteMany, a claim for each, or tie both to one node"
+                    level = Severity.WARNING
+                    yield Hit(volume.path, text, remedy, volume.claim, severity=level, fault="pvc-rwo-shared")
                 continue
             seen.add(volume.claim)
             certain = total > 1
@@ -68,6 +76,12 @@ def shared_claim(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
             level = Severity.ERROR if certain else Severity.WARNING
             remedy = "use ReadWriteMany (or ReadOnlyMany), or a StatefulSet with a claim of its own per replica"
             yield Hit(volume.path or claim.access_modes.path, text, remedy, mode, severity=level)
+
+
+def _mounts(workload: Workload, claim: str, near: Workload) -> bool:
+    """Whether another workload's pods, which nothing ties to one node, mount a claim of that name."""
+    inside = same_namespace(workload.origin.namespace, near.origin.namespace) and workload.origin.name != near.origin.name
+    return inside and any(volume.claim == claim and not pinned(pod) for pod in workload.pods for volume in pod.volumes)
 
 
 def _scaled_to(workload: Workload, bundle: Bundle) -> int:
@@ -237,9 +251,14 @@ def token(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     model = str(workload.engine.model.value) if workload.engine.model.known else ""
     if not gated(model, str(settings["gated"])) or "hub-token" in workload.operator_adds:
         return
-    for _, container in engine_containers(workload):
+    for pod, container in engine_containers(workload):
         given = any(name in container.env for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH"))
+        kinds = {volume.name: volume.kind for volume in pod.volumes}
         cached = any(mount.mount_path.startswith(_CACHE_PATHS) for mount in container.mounts)
+        filled = any(each.role is Role.INIT for each in pod.containers)
+        held = filled or any(kinds.get(m.volume, "") not in ("emptyDir", "configMap", "secret") for m in container.mounts)
         if not given and not container.env_from and not cached and workload.engine.flag("hf-token").absent:
             text = f"{model} is gated on the hub (licence and token), and the engine gets no HF_TOKEN"
-            yield Hit(where(workload, Place.ENV), text, "give HF_TOKEN from a Secret, of an account that accepted the licence", model)
+            level = Severity.ERROR if official(workload) and not held and workload.engine.complete else Severity.WARNING
+            remedy = "give HF_TOKEN from a Secret, of an account that accepted the licence"
+            yield Hit(where(workload, Place.ENV), text, remedy, model, severity=level)

@@ -56,7 +56,12 @@ def floating(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
             continue
         what = f"tag {ref.tag!r} moves" if ref.tag else "no tag means latest"
         text = f"{what}: two pods of one Deployment can run different vLLM versions, and flags or defaults change without a change here"
-        yield Hit(image.path, text, f"write {ref.name}:{settings['example_tag']}@sha256:... (a version you tested)", image.get())
+        if ref.is_on_hub("vllm/vllm-openai"):
+            remedy, level = f"write {ref.name}:{settings['example_tag']}@sha256:... (a version you tested)", None
+        else:
+            # What tags another publisher has is not known here.
+            remedy, level = f"write a version tag of {ref.name} that you tested, with its digest", Severity.WARNING
+        yield Hit(image.path, text, remedy, image.get(), severity=level)
 
 
 @rule(

@@ -344,7 +344,7 @@ GREEDY = [
         [server(put("command", value=["vllm", "serve", "Qwen/Qwen2.5-7B-Instruct-AWQ"]), args("--quantization=awq_marlin"))],
     ),
     ("fp8 is made while loading", "ARG-012", [server(args("--quantization=fp8"))]),
-    ("a model in a variable", "ARG-008", [server(put("command", value=["vllm", "serve"]), env(VLLM_MODEL="x"))]),
+    ("a model in a variable", "ARG-008", [server(put("command", value=["vllm", "serve", "$(MODEL)"]), env(MODEL="x"))]),
     ("a model in a config file", "ARG-008", [server(put("command", value=["vllm", "serve"]), args("--config=/etc/vllm/config.yaml"))]),
     ("an abbreviated flag", "ARG-001", [server(args("--max-num-seq=16"))]),
     (

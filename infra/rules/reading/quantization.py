@@ -32,6 +32,8 @@ def method_of(workload: Workload) -> str | None:
     """The quantization method at work: the flag, else the checkpoint's own."""
     flag = workload.engine.flag("quantization")
     own = stored(workload)
+    if flag.known and str(flag.value).lower().endswith("_marlin"):
+        return str(flag.value).lower()  # It chooses the kernels for the stored format.
     if own in (None, "none"):
         return str(flag.value).lower() if flag.known and flag.value != "None" else None
     return _SCHEMES.get(own or "", own)
