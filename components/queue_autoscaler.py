@@ -69,7 +69,7 @@ def _config(name: str, read: Given) -> dict[str, Any]:
 def _server(plan: ClusterPlan, given: Mapping[str, Any]) -> PlannedServer:
     """The Deployment that is scaled, with the load time that was given."""
     server = plan.servers[0]
-    return server.model_copy(update={"times": server.times.model_copy(update={"load": float(given.get("load_seconds", 300))})})
+    return server.model_copy(update={"times": server.times.model_copy(update={"scale_up": float(given.get("load_seconds", 300))})})
 
 
 def _scaler(plan: ClusterPlan, given: Mapping[str, Any]) -> tuple[Draft, ...]:

@@ -59,7 +59,7 @@ class VllmServer(pulumi.ComponentResource):
     namespace: pulumi.Output[str]
     """Its namespace."""
     deployment: pulumi.Output[str]
-    """Name of its Deployment."""
+    """Name of its Deployment, or of its LeaderWorkerSet where a replica lies on several nodes."""
     service: pulumi.Output[str]
     """Name of its Service, whose port 80 is named http."""
     selector: pulumi.Output[dict[str, str]]

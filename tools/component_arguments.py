@@ -18,7 +18,7 @@ from interlock.infra.config.cluster import WaiverConfig
 from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.models import ImageConfig, ModelConfig
 from interlock.infra.config.platform import GpuLayerConfig, PriorityClassConfig
-from interlock.infra.config.pools import KarpenterConfig, PoolConfig, ShareConfig
+from interlock.infra.config.pools import DomainConfig, KarpenterConfig, PoolConfig, ShareConfig
 from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig
 from interlock.infra.config.servers import ExtraConfig, ServerConfig
 from interlock.infra.config.stores import PrefetchConfig, StoreConfig
@@ -34,7 +34,7 @@ FILES: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
         "A server as the config describes it.",
         (ModelConfig, ImageConfig, RouteConfig, AutoscaleConfig, RolloutConfig, WishesConfig, ExtraConfig, ServerConfig),
     ),
-    "pools": ("A pool as the config describes it.", (ShareConfig, KarpenterConfig, PoolConfig)),
+    "pools": ("A pool as the config describes it.", (ShareConfig, KarpenterConfig, DomainConfig, PoolConfig)),
     "stores": ("A store as the config describes it.", (PrefetchConfig, StoreConfig)),
     "cluster": (
         "What exists once per cluster, tenants and waivers, as the config describes them.",

@@ -16,9 +16,15 @@ def stacks() -> list[str]:
     return sorted(path.name.removeprefix("Pulumi.").removesuffix(".yaml") for path in ROOT.glob("Pulumi.*.yaml"))
 
 
+def reviewed() -> dict[str, list[str]]:
+    """What is rendered, by name: the repository's stacks, and the examples of replicas on several nodes."""
+    examples = sorted((ROOT / "examples" / "multi-node").glob("*.yaml"))
+    return {name: ["--stack", name] for name in stacks()} | {path.stem: ["--file", str(path.relative_to(ROOT))] for path in examples}
+
+
 def current(stack: str) -> str:
     """The objects of ``stack`` as ``interlock render`` prints them, or its refusal as a comment."""
-    command = [sys.executable, "-m", "interlock.cli.main", "render", "--stack", stack]
+    command = [sys.executable, "-m", "interlock.cli.main", "render", *reviewed()[stack]]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout if done.returncode == 0 else "".join(f"# {line}\n" for line in done.stderr.splitlines())
 
@@ -41,7 +47,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--write", action="store_true", help="write tests/golden/rendered")
     parser.add_argument("--diff", action="store_true", help="show the difference against the last commit")
     chosen = parser.parse_args(arguments)
-    for stack in stacks():
+    for stack in reviewed():
         if chosen.write:
             (ROOT / FOLDER).mkdir(parents=True, exist_ok=True)
             (ROOT / FOLDER / f"{stack}.yaml").write_text(current(stack), "utf-8")

@@ -41,6 +41,15 @@ class KarpenterSettings(TypedDict):
     """Nodes that may be disrupted at the same time."""
 
 
+class DomainSettings(TypedDict):
+    """Nodes that are joined more closely than others: a rack, or one NVLink fabric over several nodes."""
+
+    label: str
+    """Label of the nodes whose value names the domain, such as ``topology.kubernetes.io/rack``."""
+    nodes: int
+    """Nodes of one domain."""
+
+
 class PoolSettings(TypedDict):
     """Nodes of one GPU kind."""
 
@@ -66,6 +75,8 @@ class PoolSettings(TypedDict):
     """How the cards are given out."""
     nvlink: NotRequired[bool]
     """Whether the cards of one node are joined by NVLink; omit to go by the GPU's catalog entry."""
+    domain: NotRequired[DomainSettings]
+    """Domains of the pool's nodes; each replica that lies on several nodes is then put into one domain, alone."""
     labels: NotRequired[dict[str, str]]
     """Further labels that the nodes carry; servers on this pool select by them."""
     taints: NotRequired[list[str]]

@@ -8,6 +8,7 @@ from interlock.components.arguments.engine import EngineSettings
 from interlock.infra.config.exposure import RouteKind
 from interlock.infra.config.models import ImageTrack
 from interlock.infra.config.scaling import RolloutStrategy, ScalerKind
+from interlock.infra.config.servers import Balance
 from interlock.infra.config.wishes import Goal, Task
 
 
@@ -151,6 +152,11 @@ class ServerSettings(TypedDict):
     """Replicas; with autoscaling only the start value of the plan."""
     gpus: NotRequired[int]
     """GPUs of one replica (shares, on a shared pool); omit for TP x PP x DP."""
+    nodes: NotRequired[int]
+    """Nodes that one replica lies on, its GPUs spread evenly; omit for as few as hold them. More than one makes a LeaderWorkerSet."""
+    balance: NotRequired[Balance]
+    """Who takes the requests of a replica on several nodes: leader (one API server in front of all ranks), or nodes (each node for its own
+    data-parallel ranks, behind the same Service)."""
     wishes: NotRequired[WishesSettings]
     """What is known about the use of the model; the engine's arguments are derived from it."""
     engine: NotRequired[EngineSettings]

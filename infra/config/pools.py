@@ -80,6 +80,15 @@ class KarpenterConfig(Config):
     """Nodes that may be disrupted at the same time."""
 
 
+class DomainConfig(Config):
+    """Nodes that are joined more closely than others: a rack, or one NVLink fabric over several nodes."""
+
+    label: LabelKey
+    """Label of the nodes whose value names the domain, such as ``topology.kubernetes.io/rack``."""
+    nodes: int = Field(ge=1)
+    """Nodes of one domain."""
+
+
 class PoolConfig(Config):
     """Nodes of one GPU kind."""
 
@@ -105,6 +114,8 @@ class PoolConfig(Config):
     """How the cards are given out."""
     nvlink: bool | None = None
     """Whether the cards of one node are joined by NVLink; omit to go by the GPU's catalog entry."""
+    domain: DomainConfig | None = None
+    """Domains of the pool's nodes; each replica that lies on several nodes is then put into one domain, alone."""
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """Further labels that the nodes carry; servers on this pool select by them."""
     taints: tuple[LabelKey, ...] = ("nvidia.com/gpu",)

@@ -1,5 +1,6 @@
 """Servers: one model behind one URL."""
 
+from enum import StrEnum
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -30,6 +31,13 @@ class ExtraConfig(Config):
     """Strategic merge into the pod template's ``spec``: mappings merge, lists with names merge by name, other lists are replaced."""
 
 
+class Balance(StrEnum):
+    """Who takes the requests of a replica that lies on several nodes."""
+
+    LEADER = "leader"
+    NODES = "nodes"
+
+
 class ServerConfig(Config):
     """One model behind one URL, in one or more replicas."""
 
@@ -45,6 +53,11 @@ class ServerConfig(Config):
     """Replicas; with autoscaling only the start value of the plan."""
     gpus: int | None = Field(default=None, ge=1, le=1024)
     """GPUs of one replica (shares, on a shared pool); omit for TP x PP x DP."""
+    nodes: int | None = Field(default=None, ge=1, le=64)
+    """Nodes that one replica lies on, its GPUs spread evenly; omit for as few as hold them. More than one makes a LeaderWorkerSet."""
+    balance: Balance = Balance.LEADER
+    """Who takes the requests of a replica on several nodes: leader (one API server in front of all ranks), or nodes (each node for its own
+    data-parallel ranks, behind the same Service)."""
     wishes: WishesConfig = WishesConfig()
     """What is known about the use of the model; the engine's arguments are derived from it."""
     engine: EngineArgs = EngineArgs()

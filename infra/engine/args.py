@@ -132,6 +132,39 @@ class EngineArgs(BaseModel):
         return self.tp * self.pp * self.dp
 
 
+class Group(BaseModel):
+    """A replica of several pods, joined by vLLM's own executor over nodes (``--nnodes``, since 0.11.1).
+
+    Rank and address are variables that the LeaderWorkerSet controller sets in every container. Data-parallel ranks follow from the rank
+    of the node, and their address is the leader's (vllm/engine/arg_utils.py).
+    """
+
+    model_config = _FROZEN
+
+    nodes: int = Field(ge=2)
+    """Pods of the replica."""
+    local: int | None = Field(default=None, ge=1)
+    """Data-parallel ranks of one node where every node takes requests for its own ranks; None: the leader takes them all."""
+
+    @property
+    def headless(self) -> bool:
+        """Whether the workers have no API server."""
+        return self.local is None
+
+    def words(self, *, worker: bool) -> list[str]:
+        """The arguments of a leader or a worker."""
+        argv = ["--nnodes", str(self.nodes), "--node-rank", "$(LWS_WORKER_INDEX)", "--master-addr", "$(LWS_LEADER_ADDRESS)"]
+        if self.local == 1:
+            return [*argv, "--data-parallel-external-lb"]
+        if self.local:
+            return [*argv, "--data-parallel-hybrid-lb", "--data-parallel-size-local", str(self.local)]
+        return [*argv, "--headless"] if worker else argv
+
+
+_OF_REQUESTS = frozenset({"shutdown_timeout", "api_server_count"})
+"""Arguments of an API server: a headless worker stops when it is told to, and refuses a count."""
+
+
 class ServeArgs(BaseModel):
     """The whole command line of one server."""
 
@@ -149,14 +182,20 @@ class ServeArgs(BaseModel):
     """Engine flags, all decided."""
     shutdown_timeout: int | None = Field(default=None, ge=0)
     """Seconds that running requests get after SIGTERM; vLLM's default 0 aborts them."""
+    api_server_count: int | None = Field(default=None, ge=1)
+    """API server processes; several lose unfinished requests at a stop, and one for each data-parallel rank is vLLM's default."""
+    group: Group | None = None
+    """The replica's pods, where it has several."""
     extra: tuple[str, ...] = ()
     """Further arguments as given by the user, last on the line."""
 
-    def to_argv(self) -> tuple[str, ...]:
+    def to_argv(self, *, worker: bool = False) -> tuple[str, ...]:
         """Arguments of ``vllm serve``, model first, flags in the order of the fields, user's extras last."""
+        left_out = _OF_REQUESTS if worker and self.group and self.group.headless else frozenset()
         argv = [self.model, *words("served_model_name", self.served_model_name), *words("port", self.port)]
         argv += words("revision", self.revision)
-        argv += words("shutdown_timeout", self.shutdown_timeout)
-        for name, value in self.engine.stated().items():
-            argv += words(name, value)
+        own = {"shutdown_timeout": self.shutdown_timeout, "api_server_count": self.api_server_count}
+        for name, value in (own | self.engine.stated()).items():
+            argv += [] if name in left_out else words(name, value)
+        argv += self.group.words(worker=worker) if self.group else []
         return (*argv, *self.extra)

@@ -22,6 +22,21 @@ MANAGED: Mapping[str, str] = {
     "uds": "the Service and the probes need a port",
     "config": "state the arguments here, so that they are judged",
     "shutdown_timeout": "rollout.drain_seconds says it",
+    **dict.fromkeys(
+        (
+            "nnodes",
+            "node_rank",
+            "master_addr",
+            "headless",
+            "data_parallel_rank",
+            "data_parallel_start_rank",
+            "data_parallel_size_local",
+            "data_parallel_address",
+            "data_parallel_external_lb",
+            "data_parallel_hybrid_lb",
+        ),
+        "servers[].nodes and servers[].balance say how a replica lies on nodes",
+    ),
     "api_key": "a key on a command line is readable by everybody who sees the pod: give it as VLLM_API_KEY from a Secret (extra.pod_patch)",
 }
 """Arguments that belong to the plan, and what says them instead."""

@@ -179,6 +179,10 @@ class Pool:
     """Version of the GPU driver on its nodes."""
     used_memory: Fact[int] = Fact()
     """Bytes of each card that something else holds before the engine starts."""
+    domain: Fact[str] = Fact()
+    """Label of the nodes whose value names their rack or fabric."""
+    domain_nodes: Fact[int] = Fact()
+    """Nodes of one such domain."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,5 +58,7 @@ def carried_pool(data: Mapping[str, Any], origin: Origin, paths: Mapping[str, st
         nvlink=fact("nvlink", bool),
         gpu_memory=fact("unit_memory_bytes", int),
         labels={key: known(str(value), place) for key, value in labels.items()} if isinstance(labels, dict) else {},
+        domain=fact("domain", str),
+        domain_nodes=fact("domain_nodes", int),
         taints=tuple(map(str, taints)) if isinstance(taints, list) else (),
     )

@@ -50,6 +50,7 @@ def route_facts(server: PlannedServer) -> Encoded:
 def pool_facts(pool: PlannedPool) -> dict[str, Any]:
     """What the pool offers, each part from its own field."""
     at = f"pools[{pool.index}]"
+    domain = {"domain": put(pool.domain, f"{at}.domain.label"), "domain_nodes": put(pool.domain_nodes, f"{at}.domain.nodes")}
     return {
         "name": put(pool.name, "pool"),
         "gpu": put(pool.gpu, f"{at}.gpu"),
@@ -66,4 +67,5 @@ def pool_facts(pool: PlannedPool) -> dict[str, Any]:
         **({"unit_memory_bytes": put(pool.unit_memory_bytes, f"{at}.gpu", "units")} if pool.unit_memory_bytes is not None else {}),
         "labels": put(dict(pool.selector), f"{at}.labels"),
         "taints": put(list(pool.taints), f"{at}.taints"),
+        **(domain if pool.domain else {}),
     }

@@ -39,7 +39,7 @@ def claim_name(pool: PlannedPool, server: PlannedServer) -> str:
 
 
 def _devices(pool: PlannedPool, server: PlannedServer) -> dict[str, Any]:
-    exactly: dict[str, Any] = {"deviceClassName": device_class(pool.resource), "allocationMode": "ExactCount", "count": server.gpus}
+    exactly: dict[str, Any] = {"deviceClassName": device_class(pool.resource), "allocationMode": "ExactCount", "count": server.pods[0].gpus}
     if profile := _profile(pool.resource):
         exactly["selectors"] = [{"cel": {"expression": f"device.attributes['{DRIVER}'].profile == '{profile}'"}}]
     return {"requests": [{"name": CLAIM, "exactly": exactly}]}

@@ -13,16 +13,18 @@ from interlock.infra.manifests.placed import merged, put, traced
 from interlock.infra.manifests.stores import pod_storage
 from interlock.infra.naming import label
 from interlock.infra.plan.servers import CACHE_DIR
-from interlock.infra.plan.types import ClusterPlan, PlannedPool, PlannedServer
+from interlock.infra.plan.types import ClusterPlan, PlannedPods, PlannedPool, PlannedServer, PodRole
 
 ENGINE = "engine"
+ROLE = label("role")
+"""Label of the pods of a replica of several: leader or worker."""
 USER = 2000
 """UID of the stock image's ``vllm`` user."""
 PROBE_PERIOD = 10
 
 
-def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig]) -> dict[str, Any]:
-    """Metadata and spec of the server's pods, the user's patch merged last."""
+def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig], pods: PlannedPods) -> dict[str, Any]:
+    """Metadata and spec of the server's ``pods``, the user's patch merged last."""
     config, pool, grace = server.config, plan.pool(server.pool), server.times.grace
     pool_at = f"pools[{pool.index}]"
     storage = pod_storage(config, server, stores, pool.gpu)
@@ -42,7 +44,7 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
             {"name": "tmp", "emptyDir": {}},
             *put_all(storage.volumes),
         ],
-        "containers": [engine_container(server, pool, put_all(storage.mounts))],
+        "containers": [engine_container(server, pool, put_all(storage.mounts), pods)],
         **{key: put(value, "weights", "stores") for key, value in storage.pod.items()},
     }
     if pool.allocation == Allocation.CLAIM.value:
@@ -52,7 +54,7 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
         spec["priorityClassName"] = put(plan.priority_classes.get(config.priority_class, config.priority_class), "priority_class")
     if config.image.pull_secrets:
         spec["imagePullSecrets"] = [{"name": put(name, f"image.pull_secrets[{at}]")} for at, name in enumerate(config.image.pull_secrets)]
-    return {"metadata": pod_metadata(plan, server, pool), "spec": merged(spec, traced(config.extra.pod_patch, "extra.pod_patch"))}
+    return {"metadata": pod_metadata(plan, server, pool, pods), "spec": merged(spec, traced(config.extra.pod_patch, "extra.pod_patch"))}
 
 
 def put_all(items: list[dict[str, Any]]) -> list[Any]:
@@ -60,13 +62,14 @@ def put_all(items: list[dict[str, Any]]) -> list[Any]:
     return [put(item, "weights", "stores") for item in items]
 
 
-def pod_metadata(plan: ClusterPlan, server: PlannedServer, pool: PlannedPool) -> dict[str, Any]:
+def pod_metadata(plan: ClusterPlan, server: PlannedServer, pool: PlannedPool, pods: PlannedPods) -> dict[str, Any]:
     """Labels and annotations of the pods."""
     # Karpenter gives back a node under a serving pod otherwise.
     disruption = {DO_NOT_DISRUPT: put("true", f"pools[{pool.index}].backend")} if pool.backend == PoolBackend.KARPENTER.value else {}
     model = put(server.model_id, "model.id")
+    role = {} if pods.role is PodRole.SERVER else {ROLE: put(pods.role.value, "nodes", "layout")}
     return {
-        "labels": {**labels(plan.stack, server.name), label("pool"): put(server.pool, "pool")},
+        "labels": {**labels(plan.stack, server.name), label("pool"): put(server.pool, "pool"), **role},
         "annotations": {label("model"): model, **disruption, **traced(server.config.extra.annotations, "extra.annotations")},
     }
 
@@ -83,20 +86,21 @@ def pod_security() -> dict[str, Any]:
     }
 
 
-def engine_container(server: PlannedServer, pool: PlannedPool, mounts: list[Any]) -> dict[str, Any]:
-    """The engine's container."""
+def engine_container(server: PlannedServer, pool: PlannedPool, mounts: list[Any], pods: PlannedPods) -> dict[str, Any]:
+    """The engine's container in ``pods``. A worker without an API server has no port and no probe: its end ends the whole replica."""
+    serves = takes_requests(server, pods)
     image = server.config.image
     return {
         "name": ENGINE,
         "image": put(server.image, "image.reference", "image"),
         "imagePullPolicy": put(image.pull_policy or "IfNotPresent", "image.pull_policy"),
         "command": put(list(server.command), "image.track"),
-        "args": arguments(server),
+        "args": arguments(server, pods),
         "env": environment(server),
-        "ports": [{"name": "http", "containerPort": server.args.port, "protocol": "TCP"}],
-        "resources": resources(server, pool),
-        **probes(server),
-        "lifecycle": {"preStop": {"sleep": {"seconds": server.times.deregistration}}},
+        **({"ports": [{"name": "http", "containerPort": server.args.port, "protocol": "TCP"}]} if serves else {}),
+        "resources": resources(server, pool, pods),
+        **(probes(server) if serves else {}),
+        "lifecycle": {"preStop": {"sleep": {"seconds": wait_at_end(server, serves=serves)}}},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
@@ -108,10 +112,22 @@ def engine_container(server: PlannedServer, pool: PlannedPool, mounts: list[Any]
     }
 
 
-def resources(server: PlannedServer, pool: PlannedPool) -> dict[str, Any]:
+def takes_requests(server: PlannedServer, pods: PlannedPods) -> bool:
+    """Whether these pods have an API server."""
+    group = server.args.group
+    return pods.role is not PodRole.WORKER or group is None or not group.headless
+
+
+def wait_at_end(server: PlannedServer, *, serves: bool) -> Any:
+    """Seconds before the engine is told to stop: a worker outlives the requests that its leader still answers."""
+    wait = server.times.deregistration
+    return wait if serves else put(wait + server.times.engine_shutdown, "rollout.drain_seconds", "drain", plus=wait)
+
+
+def resources(server: PlannedServer, pool: PlannedPool, pods: PlannedPods) -> dict[str, Any]:
     """Requests and limits: GPUs as units of the pool's resource, or by claim."""
     memory = put(server.memory, "memory", "memory")
-    units = put(str(server.gpus), "gpus", "gpus")
+    units = put(str(pods.gpus), "gpus", "gpus")
     if pool.allocation == Allocation.CLAIM.value:
         return {
             "requests": {"cpu": put(server.cpu, "cpu", "cpu"), "memory": memory},
@@ -131,12 +147,16 @@ _ARGUMENTS = {
     "revision": ("model.revision", "model_path"),
     "shutdown-timeout": ("rollout.drain_seconds", "drain"),
     "port": ("engine", ""),
+    **dict.fromkeys(("nnodes", "node-rank", "master-addr"), ("nodes", "layout")),
+    **dict.fromkeys(("headless", "data-parallel-external-lb", "data-parallel-hybrid-lb"), ("balance", "layout")),
+    "data-parallel-size-local": ("balance", "layout"),
+    "api-server-count": ("engine.data_parallel_size", "api_servers"),
 }
 
 
-def arguments(server: PlannedServer) -> list[Any]:
+def arguments(server: PlannedServer, pods: PlannedPods) -> list[Any]:
     """The command line, each word from the field that it says; a person's own words last."""
-    argv = server.args.to_argv()
+    argv = server.args.to_argv(worker=pods.role is PodRole.WORKER)
     own = len(argv) - len(server.args.extra)
     typed = [put(word, *source) for word, source in zip(argv[:own], _sources(argv[:own]), strict=True)]
     return [*typed, *(put(word, f"extra.args[{at}]") for at, word in enumerate(argv[own:]))]
@@ -149,7 +169,7 @@ def _sources(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for word in words:
         name = word.removeprefix("--")
         if word.startswith("--"):
-            source = next(place[each] for each in (name, name.removeprefix("no-")) for place in (fields, _ARGUMENTS) if each in place)
+            source = next(place[each] for each in (name, name.removeprefix("no-")) for place in (_ARGUMENTS, fields) if each in place)
         yield source
 
 
@@ -160,6 +180,7 @@ def environment(server: PlannedServer) -> list[dict[str, Any]]:
     config = server.config
     fields = {"VLLM_ENGINE_READY_TIMEOUT_S": ("startup_seconds", "startup")}
     fields |= {"HF_HUB_OFFLINE": ("weights", "")} if config.weights else {}
+    fields |= dict.fromkeys(("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"), ("nodes", "layout"))
     fields |= {name: (f"extra.env.{name}", "") for name in config.extra.env}
     env = [
         put({"name": name, "value": value}, *fields.get(name, ("image.track", ""))) for name, value in sorted((fixed | server.env).items())
@@ -167,6 +188,10 @@ def environment(server: PlannedServer) -> list[dict[str, Any]]:
     if config.hub_token_secret:
         secret = {"name": config.hub_token_secret, "key": "token"}
         env.append(put({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret}}, "hub_token_secret"))
+    if server.nodes > 1:
+        # The address by which ranks find this pod, where it has several networks.
+        own = {"name": "VLLM_HOST_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+        env.append(put(own, "nodes", "layout"))
     return env
 
 

@@ -14,7 +14,7 @@ def scaler_objects(plan: ClusterPlan, server: PlannedServer, scale: AutoscaleCon
 def behavior(server: PlannedServer, scale: AutoscaleConfig) -> dict[str, object]:
     """Up at once, one replica per start-up time; down one at a time after a quiet spell."""
     # The API server refuses periods above 1800 s.
-    period = put(min(1800, max(60, int(server.start.cold.total.likely))), "autoscale", "scale_up")
+    period = put(min(1800, max(60, int(server.times.scale_up))), "autoscale", "scale_up")
     return {
         "scaleUp": {
             "stabilizationWindowSeconds": 0,
@@ -25,6 +25,12 @@ def behavior(server: PlannedServer, scale: AutoscaleConfig) -> dict[str, object]
             "policies": [{"type": "Pods", "value": 1, "periodSeconds": 60}],
         },
     }
+
+
+def target(server: PlannedServer) -> dict[str, object]:
+    """What is scaled: whole replicas, also where one is a group of pods."""
+    version, kind = server.workload
+    return {"apiVersion": version, "kind": kind, "name": put(server.name, "name")}
 
 
 def scaled_object(plan: ClusterPlan, server: PlannedServer, scale: AutoscaleConfig) -> Manifest:
@@ -42,7 +48,7 @@ def scaled_object(plan: ClusterPlan, server: PlannedServer, scale: AutoscaleConf
         },
     }
     spec = {
-        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": put(server.name, "name")},
+        "scaleTargetRef": target(server),
         "minReplicaCount": fewest,
         "maxReplicaCount": put(scale.max_replicas, "autoscale.max_replicas"),
         "fallback": {
@@ -66,7 +72,7 @@ def pod_autoscaler(plan: ClusterPlan, server: PlannedServer, scale: AutoscaleCon
         },
     }
     spec = {
-        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": put(server.name, "name")},
+        "scaleTargetRef": target(server),
         "minReplicas": put(scale.min_replicas, "autoscale.min_replicas"),
         "maxReplicas": put(scale.max_replicas, "autoscale.max_replicas"),
         "metrics": [metric],

@@ -1,4 +1,4 @@
-"""The objects of one server: Deployment, Service, disruption budget, route, autoscaler."""
+"""The objects of one server: Deployment or LeaderWorkerSet, Service, disruption budget, route, autoscaler."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,17 +10,18 @@ from interlock.infra.manifests.carried import FACTS, server_facts
 from interlock.infra.manifests.common import Manifest, selector, server_manifest
 from interlock.infra.manifests.dra import claim_template
 from interlock.infra.manifests.placed import Draft, finished, put
-from interlock.infra.manifests.pods import pod_template
+from interlock.infra.manifests.pods import ROLE, pod_template
 from interlock.infra.manifests.routes import route_objects
 from interlock.infra.manifests.scaling import scaler_objects
 from interlock.infra.manifests.waivers import carrying
-from interlock.infra.plan.types import ClusterPlan, PlannedServer
+from interlock.infra.plan.types import ClusterPlan, PlannedServer, PodRole
 
 
 def server_objects(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig]) -> list[Draft]:
     """All objects of ``server``, in the order in which they must exist."""
     config = server.config
-    objects = [*claimed(plan, server), deployment(plan, server, stores), service(plan, server)]
+    made = group if server.nodes > 1 else deployment
+    objects = [*claimed(plan, server), made(plan, server, stores), service(plan, server)]
     if server.max_replicas > 1:
         objects.append(budget(plan, server))
     if config.route:
@@ -48,7 +49,7 @@ def deployment(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, St
         "progressDeadlineSeconds": put(server.times.progress_deadline, "startup_seconds", "progress"),
         "strategy": put(strategy, "rollout.strategy", "rollout"),
         "selector": {"matchLabels": selector(plan.stack, server.name)},
-        "template": pod_template(plan, server, stores),
+        "template": pod_template(plan, server, stores, server.pods[0]),
     }
     if server.config.autoscale:
         del spec["replicas"]
@@ -57,13 +58,48 @@ def deployment(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, St
     return made
 
 
+TOPOLOGY = "leaderworkerset.sigs.k8s.io/exclusive-topology"
+"""A replica is put into one domain of this label, and no other replica beside it."""
+
+
+def group(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig]) -> Manifest:
+    """The LeaderWorkerSet: each replica is a leader and its workers, which start, end and are replaced together."""
+    leader, worker = server.pods
+    unavailable = server.replicas if server.recreate else server.unavailable
+    rolling = {"maxSurge": server.surge, "maxUnavailable": unavailable if unavailable or server.surge else 1}
+    spec: dict[str, Any] = {
+        "replicas": put(server.replicas, "replicas", "replicas"),
+        "rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": put(rolling, "rollout.strategy", "rollout")},
+        "startupPolicy": "LeaderCreated",
+        "leaderWorkerTemplate": {
+            "size": put(server.nodes, "nodes", "layout"),
+            # An engine that lost a rank never answers again.
+            "restartPolicy": "RecreateGroupOnPodRestart",
+            "leaderTemplate": pod_template(plan, server, stores, leader),
+            "workerTemplate": pod_template(plan, server, stores, worker),
+        },
+    }
+    if server.config.autoscale:
+        del spec["replicas"]
+    made = server_manifest(plan, server, *server.workload, spec=spec)
+    domain = {TOPOLOGY: put(server.domain, f"pools[{plan.pool(server.pool).index}].domain.label")} if server.domain else {}
+    made["metadata"]["annotations"] = {FACTS: server_facts(plan, server), **domain}
+    return made
+
+
 def service(plan: ClusterPlan, server: PlannedServer) -> Manifest:
     """The Service: inside the cluster, or with an address of its own where the route asks for a load balancer."""
     route = server.config.route
     kind = "LoadBalancer" if route and route.kind is RouteKind.LOAD_BALANCER else "ClusterIP"
     ports = [{"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP"}]
-    spec = {"type": put(kind, "route"), "selector": selector(plan.stack, server.name), "ports": ports}
+    spec = {"type": put(kind, "route"), "selector": {**selector(plan.stack, server.name), **entrance(server)}, "ports": ports}
     return server_manifest(plan, server, "v1", "Service", spec=spec)
+
+
+def entrance(server: PlannedServer) -> dict[str, Any]:
+    """What singles out the pods that take requests, where others are beside them."""
+    group = server.args.group
+    return {ROLE: put(PodRole.LEADER.value, "balance", "layout")} if group and group.headless else {}
 
 
 def budget(plan: ClusterPlan, server: PlannedServer) -> Manifest:

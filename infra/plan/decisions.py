@@ -6,7 +6,7 @@ _PARALLEL = ("engine.tensor_parallel_size", "engine.pipeline_parallel_size", "en
 # What an engine is sized by: its model and use on its card.
 _ENGINE = ("wishes", "model", "engine", "image", "extra", "pool", "pools")
 # A larger size is taken where the pool holds all pods, so the other servers count.
-_SIZE = ("gpus", *_PARALLEL, *_ENGINE, "replicas", "autoscale", "servers")
+_SIZE = ("gpus", "nodes", *_PARALLEL, *_ENGINE, "replicas", "autoscale", "servers")
 _ROOM = ("replicas", "autoscale", *_SIZE, "pool", "pools", "servers")
 _START = (
     "model",
@@ -27,6 +27,8 @@ DECISIONS: Mapping[str, tuple[str, ...]] = {
     "gpus": _SIZE,
     "pipeline_parallel_size": _SIZE,
     "enable_expert_parallel": _SIZE,
+    "layout": ("balance", *_SIZE),
+    "api_servers": _SIZE,
     "dtype": ("image.track",),
     "enforce_eager": ("image.track", *_SIZE),
     "gpu_memory_utilization": ("pool", "pools", *_SIZE),

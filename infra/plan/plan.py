@@ -12,17 +12,18 @@ def plan(config: ClusterConfig, stack: str) -> ClusterPlan:
     """What follows from ``config`` for ``stack``, without findings (``preview`` adds them). Never raises on a loaded config."""
     made = engines(config)
     placed = [
-        (server, PodDemand(server.name, most_replicas(server), engine.units)) for server, engine in zip(config.servers, made, strict=True)
+        (server, PodDemand(server.name, most_replicas(server), engine.layout.units, engine.layout.nodes))
+        for server, engine in zip(config.servers, made, strict=True)
     ]
     demands = {pool.name: [demand for server, demand in placed if server.pool == pool.name] for pool in config.pools}
     pools = tuple(planned_pool(pool, index, demands[pool.name]) for index, pool in enumerate(config.pools))
-    gaps = {pool.name: max(use.units - use.asked for use in pool.use) for pool in pools}
+    free = {pool.name: [use.units - use.asked for use in pool.use] for pool in pools}
     return ClusterPlan(
         stack=stack,
         scope=config.scope.value,
         namespace=config.namespace,
         production=config.production,
         pools=pools,
-        servers=tuple(planned_server(config, index, engine, gaps[config.servers[index].pool]) for index, engine in enumerate(made)),
+        servers=tuple(planned_server(config, index, engine, free[config.servers[index].pool]) for index, engine in enumerate(made)),
         priority_classes={each.name: joined(stack, each.name) for each in config.platform.priority_classes},
     )

@@ -17,7 +17,11 @@ class PodDemand:
 
     server: str
     count: int
+    """Replicas."""
     units: int
+    """Units of one pod."""
+    pods: int = 1
+    """Pods of one replica."""
 
 
 def planned_pool(pool: PoolConfig, index: int, demands: Sequence[PodDemand]) -> PlannedPool:
@@ -38,7 +42,7 @@ def planned_pool(pool: PoolConfig, index: int, demands: Sequence[PodDemand]) -> 
         nvlink=nvlink,
         selector={label("pool"): pool.name, **pool.labels},
         taints=tuple(pool.taints),
-        asked=sum(demand.count * demand.units for demand in demands),
+        asked=sum(demand.count * demand.pods * demand.units for demand in demands),
         use=fill(pool.nodes, units, demands),
         cpu=float(quantity(pool.cpu)),
         memory_bytes=bytes_of(pool.memory),
@@ -46,6 +50,8 @@ def planned_pool(pool: PoolConfig, index: int, demands: Sequence[PodDemand]) -> 
         daemon_memory_bytes=bytes_of(pool.daemon_memory) if pool.daemon_memory else None,
         allocation=pool.allocation.value,
         backend=pool.backend.value,
+        domain=pool.domain.label if pool.domain else "",
+        domain_nodes=pool.domain.nodes if pool.domain else 0,
     )
 
 
@@ -82,5 +88,5 @@ def _mig_count(pool: PoolConfig) -> int | None:
 
 def fill(nodes: int, units: int, demands: Sequence[PodDemand]) -> tuple[NodeUse, ...]:
     """Pods put on nodes; pods that fit nowhere are left out."""
-    filled, _ = packed([(each.units, each.server) for each in demands for _ in range(each.count)], units, nodes)
+    filled, _ = packed([(each.units, each.server) for each in demands for _ in range(each.count * each.pods)], units, nodes)
     return tuple(NodeUse(units=units, asked=units - node.free, pods=tuple(node.pods)) for node in filled)

@@ -1,5 +1,6 @@
 """One server: every number decided, each with its reason."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,6 +12,7 @@ from interlock.infra.config.scaling import RolloutStrategy
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs, ServeArgs
 from interlock.infra.plan.derive.engine import Engine, engines, most_replicas, version_of
+from interlock.infra.plan.layout import Layout, group_of
 from interlock.infra.plan.models import ModelShape, fit, model_shape
 from interlock.infra.plan.pools import PodDemand, resource_name, shares_per_card
 from interlock.infra.plan.reasons import SET, Reason
@@ -25,41 +27,44 @@ from interlock.infra.values import MIB, binary, bytes_of, gib, plural, quantity
 CACHE_DIR = "/var/cache/interlock"
 
 
-def planned_server(config: ClusterConfig, index: int, made: Engine, gap: int) -> PlannedServer:
-    """``config.servers[index]`` with every number decided. ``gap``: units free on the emptiest node when all servers are placed."""
+def planned_server(config: ClusterConfig, index: int, made: Engine, free: Sequence[int]) -> PlannedServer:
+    """``config.servers[index]`` with every number decided. ``free``: units left on each node of its pool when all servers are placed."""
     server = config.servers[index]
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     image = tracks()[server.image.track.value]
     shape = model_shape(server.model, server.engine.quantization)
     why = {"weights": _weights(shape), **made.why}
-    engine, found = made.args, made.fit
-    demand = PodDemand(server.name, most_replicas(server), made.units)
-    rollout = decide_rollout(server, demand, gap, why)
+    engine, lies, offloaded = made.args, made.layout, made.fit.offloaded if made.fit else 0
+    demand = PodDemand(server.name, most_replicas(server), lies.units, lies.nodes)
+    rollout = decide_rollout(server, demand, free, why)
     store = weights_store(config, server)
-    start = server_start(server, engine, pool, store, weights=shape.weight_bytes)
+    start = server_start(server, engine, pool, store, weights=shape.weight_bytes, nodes=lies.nodes)
     times = time_budget(server, start, rollout, demand.count)
     shm = server.shm or ("8Gi" if demand.units > 1 else "1Gi")
     decide_times(server, times, start, why)
     return PlannedServer(
-        name=server.name,
-        index=index,
-        namespace=config.namespace,
-        model_id=server.model.id,
-        pool=server.pool,
-        **_counts(server, demand, engine),
+        **_identity(config, index),
+        **_counts(server, lies, engine),
         resource=resource_name(pool),
-        args=serve_args(server, engine, times.engine_shutdown, model_path(server, store)),
-        cpu=server.cpu or decide_cpu(pool, demand.units, why),
-        memory=decide_memory(server, engine, shape, found.offloaded if found else 0, why, shm=bytes_of(shm)),
+        args=serve_args(server, engine, times.engine_shutdown, model_path(server, store), lies.nodes),
+        cpu=server.cpu or decide_cpu(pool, lies.units, why),
+        memory=decide_memory(server, shape, offloaded // lies.nodes, why, ranks=lies.ranks(engine), shm=bytes_of(shm)),
         shm=shm,
-        **image_fields(server, image, times.startup),
+        **image_fields(server, image, times.startup, lies.nodes),
         **_shape_fields(shape),
         times=times,
         start=start,
         **asdict(rollout),
-        config=server,
+        domain=pool.domain.label if pool.domain and lies.nodes > 1 else "",
         why=why,
     )
+
+
+def _identity(config: ClusterConfig, index: int) -> dict[str, Any]:
+    """What is copied from the config."""
+    server = config.servers[index]
+    copied = {"name": server.name, "model_id": server.model.id, "pool": server.pool, "config": server}
+    return {**copied, "index": index, "namespace": config.namespace}
 
 
 def _weights(shape: ModelShape) -> Reason:
@@ -68,10 +73,11 @@ def _weights(shape: ModelShape) -> Reason:
     return Reason(value=gib(shape.weight_bytes), reason=shape.source)
 
 
-def _counts(server: ServerConfig, demand: PodDemand, engine: EngineArgs) -> dict[str, Any]:
-    """Replicas and GPUs."""
+def _counts(server: ServerConfig, lies: Layout, engine: EngineArgs) -> dict[str, Any]:
+    """Replicas, their pods and GPUs."""
     fewest = server.autoscale.min_replicas if server.autoscale else server.replicas
-    return {"replicas": fewest, "max_replicas": demand.count, "gpus": demand.units, "engine_gpus": engine.gpus}
+    replicas = {"replicas": fewest, "max_replicas": most_replicas(server)}
+    return {**replicas, "gpus": lies.units * lies.nodes, "pods": lies.pods, "engine_gpus": engine.gpus}
 
 
 def _shape_fields(shape: ModelShape) -> dict[str, Any]:
@@ -88,13 +94,13 @@ def server_fit(config: ClusterConfig, index: int) -> SizingResult:
     return fit(server, engine.args, pool, version_of(server), image.env).result
 
 
-def image_fields(server: ServerConfig, image: TrackImage, startup: int) -> dict[str, Any]:
+def image_fields(server: ServerConfig, image: TrackImage, startup: int, nodes: int) -> dict[str, Any]:
     """What follows from the track: reference, version, command and environment."""
     return {
         "image": image_reference(server.image, image),
         "vllm": version_of(server),
         "command": image.command,
-        "env": environment(server, image, startup),
+        "env": environment(server, image, startup, nodes),
     }
 
 
@@ -105,13 +111,14 @@ _ROLLOUTS = {
 }
 
 
-def decide_rollout(server: ServerConfig, demand: PodDemand, gap: int, why: dict[str, Reason]) -> Rollout:
+def decide_rollout(server: ServerConfig, demand: PodDemand, free: Sequence[int], why: dict[str, Reason]) -> Rollout:
     """How pods are replaced: a surge pod only where the pool has room for one more beside all its servers."""
     strategy = server.rollout.strategy
     if strategy is None:
-        fits = gap >= demand.units
+        fits = sum(units // demand.units for units in free) >= demand.pods
         strategy = RolloutStrategy.SURGE if fits else RolloutStrategy.IN_PLACE if demand.count > 1 else RolloutStrategy.RECREATE
-        told = f"with all servers placed a node has at most {plural(gap, 'GPU')} free, and a pod takes {demand.units}"
+        wanted = f"a pod takes {demand.units}" if demand.pods == 1 else f"a replica takes {demand.pods} pods x {demand.units}"
+        told = f"with all servers placed a node has at most {plural(max(free), 'GPU')} free, and {wanted}"
         why["rollout"] = Reason(value=strategy, reason=told)
     else:
         why["rollout"] = Reason(value=strategy, reason=SET)
@@ -146,11 +153,11 @@ def decide_cpu(pool: PoolConfig, gpus: int, why: dict[str, Reason]) -> str:
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
 
 
-def decide_memory(server: ServerConfig, engine: EngineArgs, shape: ModelShape, offloaded: int, why: dict[str, Reason], *, shm: int) -> str:
+def decide_memory(server: ServerConfig, shape: ModelShape, offloaded: int, why: dict[str, Reason], *, ranks: int, shm: int) -> str:
     """Memory request and limit: the processes, the page cache that reading the weights needs, and weights that stay in the host."""
     if server.memory:
         return server.memory
-    need = loading_memory(shape.weight_bytes, engine.gpus)
+    need = loading_memory(shape.weight_bytes, ranks)
     reading = need.decided - need.processes
     total = -(-(shm + need.decided + offloaded) // (512 * MIB)) * 512 * MIB
     kept = f" + {binary(offloaded)} of offloaded weights" if offloaded else ""
@@ -165,7 +172,7 @@ def image_reference(config: ImageConfig, image: TrackImage) -> str:
     return f"{config.registry.rstrip('/')}/{reference}" if config.registry else reference
 
 
-def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int, path: str) -> ServeArgs:
+def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int, path: str, nodes: int) -> ServeArgs:
     """The whole command line. A folder is one revision already, so none is named beside it."""
     return ServeArgs(
         model=path,
@@ -173,15 +180,20 @@ def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int, path: st
         revision=None if path.startswith("/") else server.model.revision,
         engine=engine,
         shutdown_timeout=shutdown,
+        api_server_count=1 if engine.dp > 1 and "api_server_count" not in engine.stated() else None,
+        group=group_of(server, engine, nodes),
         extra=tuple(server.extra.args),
     )
 
 
-def environment(server: ServerConfig, image: TrackImage, startup: int) -> dict[str, str]:
+def environment(server: ServerConfig, image: TrackImage, startup: int, nodes: int) -> dict[str, str]:
     """Plain environment: what the image needs, the ready timeout, offline mode with a store, then the user's own."""
     env = dict(image.env)
     env["VLLM_ENGINE_READY_TIMEOUT_S"] = str(startup)
     env["VLLM_NO_USAGE_STATS"] = "1"
     if server.weights:
         env["HF_HUB_OFFLINE"] = "1"
+    if nodes > 1:
+        # The pod's own interface, by the name that network plugins give it: NCCL and Gloo would take the first that they see.
+        env |= {"NCCL_SOCKET_IFNAME": "eth0", "GLOO_SOCKET_IFNAME": "eth0"}
     return env | dict(server.extra.env)

@@ -45,6 +45,7 @@ def time_budget(server: ServerConfig, start: PlannedStart, rollout: Rollout, rep
         load=load.likely,
         slow=load.high,
         before=before,
+        scale_up=start.cold.total.likely,
         startup=startup,
         progress_deadline=progress,
         update_timeout=(progress + ROLLOUT_MARGIN) * max(1, rollout.steps(replicas)),

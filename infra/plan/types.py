@@ -1,5 +1,7 @@
 """What follows from a config: plain frozen data that manifests, outputs and people read."""
 
+from enum import StrEnum
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from interlock.infra.config.servers import ServerConfig
@@ -69,6 +71,10 @@ class PlannedPool(Planned):
     """Bytes that DaemonSets request on each node, when stated."""
     allocation: str = "device-plugin"
     """device-plugin or claim."""
+    domain: str = ""
+    """Label that names the domain of a node; empty where none is stated."""
+    domain_nodes: int = 0
+    """Nodes of one domain; 0 where none is stated."""
     backend: str = "existing"
     """existing, karpenter or managed."""
 
@@ -85,6 +91,8 @@ class TimeBudget(Planned):
     """Predicted time from container start to ready, likely."""
     slow: float
     """The same, high end: what the probe must allow."""
+    scale_up: float
+    """Likely seconds from a new pod to a ready one: an autoscaler adds replicas no faster."""
     before: float
     """High end of what passes until the container starts: a node is made, the image pulled."""
     startup: int
@@ -114,6 +122,25 @@ class PlannedStart(Planned):
     """A container that restarts in its pod: the image, the weights and the compiled kernels are there."""
 
 
+class PodRole(StrEnum):
+    """What a pod of a replica is for."""
+
+    SERVER = "server"
+    LEADER = "leader"
+    WORKER = "worker"
+
+
+class PlannedPods(Planned):
+    """Pods of one replica that are made from one template."""
+
+    role: PodRole
+    """server (the only pod), leader or worker."""
+    count: int
+    """How many of them a replica has."""
+    gpus: int
+    """Units of the GPU resource of each."""
+
+
 class PlannedServer(Planned):
     """A server with every number decided."""
 
@@ -132,7 +159,9 @@ class PlannedServer(Planned):
     max_replicas: int
     """Replicas that the pool must hold."""
     gpus: int
-    """Units of the GPU resource of one replica's pod."""
+    """Units of the GPU resource of one replica, all its pods together."""
+    pods: tuple[PlannedPods, ...]
+    """The pods of one replica."""
     engine_gpus: int
     """GPUs the engine uses: TP x PP x DP."""
     resource: str
@@ -169,10 +198,22 @@ class PlannedServer(Planned):
     """maxUnavailable."""
     recreate: bool
     """Strategy Recreate."""
+    domain: str
+    """Label of the domain that each replica is put into, alone; empty for none."""
     config: ServerConfig
     """What the person wrote, for what manifests copy as it is."""
     why: dict[str, Reason] = Field(default_factory=dict)
     """Decision to reason."""
+
+    @property
+    def nodes(self) -> int:
+        """Pods of one replica."""
+        return sum(each.count for each in self.pods)
+
+    @property
+    def workload(self) -> tuple[str, str]:
+        """apiVersion and kind of the object that makes its pods."""
+        return ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet") if self.nodes > 1 else ("apps/v1", "Deployment")
 
 
 class Offer(Planned):

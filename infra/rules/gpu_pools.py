@@ -7,7 +7,7 @@ from interlock.infra.facts import Bundle, Fact, Place, Pod, Pool, Role, Workload
 from interlock.infra.facts.room import Size, packed
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.room import most_nodes, pods_of, users
-from interlock.infra.rules.reading.units import number, pod_units, pool_text, where
+from interlock.infra.rules.reading.units import number, pod_count, pod_units, pool_text, where
 from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.values import GIB, gib, plural
 
@@ -153,6 +153,39 @@ def _crowded(workload: Workload, pool: Pool, crowd: _Crowd, count: int, nodes: i
         f", or give {pool_text(pool)} {plural(-(-count // crowd.each), 'node')}" if crowd.each else ""
     )
     return Hit(crowd.path or where(workload, Place.RESOURCES), text, remedy, f"{crowd.asked:g}", origin=workload.origin)
+
+
+EXCLUSIVE = "leaderworkerset.sigs.k8s.io/exclusive-topology"
+
+
+@rule(
+    "GPU-024",
+    Severity.ERROR,
+    demand="The nodes of a replica fit one domain of its pool, and there is a domain for every replica.",
+    reason="With exclusive topology all pods of a replica must lie in one rack or fabric; without room in one they stay Pending.",
+    source="sigs.k8s.io/lws pkg/webhooks/pod_webhook.go (SetExclusiveAffinities)",
+    remedy="Choose a layout of fewer nodes, fewer replicas, or a pool with larger domains.",
+    fault="unschedulable",
+    links=("https://lws.sigs.k8s.io/docs/concepts/",),
+)
+def replica_fits_a_domain(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    pool = bundle.pool(workload)
+    if pool is None or EXCLUSIVE not in workload.origin.annotations or not pool.domain_nodes.known or not pool.gpus_per_node.known:
+        return
+    units = [(each, count) for pod in workload.pods if (each := pod_units(workload, pod)).known and (count := pod_count(pod)).known]
+    size = pool.domain_nodes.get()
+    needed = _nodes_needed([(each.get(), "") for each, count in units for _ in range(count.get())], pool.gpus_per_node.get())
+    path = pool.domain_nodes.path or where(workload, Place.GPUS)
+    if needed > size:
+        text = f"a replica takes {plural(needed, 'node')}, but a domain of {pool_text(pool)} has {size}"
+        yield Hit(path, text, f"spread a replica over at most {plural(size, 'node')}, or name a domain with more of them", str(size))
+        return
+    nodes, replicas = most_nodes(pool), workload.replicas.default(1)
+    if nodes.known and replicas.known and needed and replicas.get() > nodes.get() // size:
+        sums = f"{plural(nodes.get(), 'node')} / {size} = {plural(nodes.get() // size, 'domain')}"
+        text = f"{sums}, but {plural(replicas.get(), 'replica')} take a domain each, alone"
+        fix = f"give {pool_text(pool)} {plural(replicas.get() * size, 'node')}, or ask for fewer replicas"
+        yield Hit(where(workload, Place.REPLICAS, workload.replicas), text, fix, str(replicas.get()))
 
 
 def _too_small(workload: Workload, pool: Pool, sizes: list[int], needed: int, nodes: int) -> Hit:

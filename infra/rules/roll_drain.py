@@ -3,10 +3,11 @@
 import math
 from collections.abc import Iterable
 
+from interlock.infra.catalog.versions import since
 from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_routes import engines_behind
-from interlock.infra.rules.reading.units import engine_containers, where
+from interlock.infra.rules.reading.units import engine_containers, version_of, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
 from interlock.infra.values import seconds
 
@@ -33,7 +34,9 @@ def grace(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         waits = container.pre_stop.default(0)
         if not patience.known or not waits.known or (waits.get() == 0 and not (shutdown.known and shutdown.get() > 0)):
             continue
-        stop = shutdown.get() if shutdown.known else 0.0
+        # A worker without an API server has no requests of its own: it waits for its leader's, by preStop.
+        answers = pod.role in ("", "leader") or bool(container.probes)
+        stop = shutdown.get() if shutdown.known and answers else 0.0
         need = waits.get() + stop
         if need + margin <= patience.get() and (need < patience.get() or need == 0):
             continue
@@ -93,6 +96,22 @@ def gateway(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 yield Hit(where(workload, Place.ARGS, shutdown), text, remedy, f"{shutdown.get():g}", origin=workload.origin)
 
 
+# vllm/entrypoints/cli/serve.py: with these one process per pod is the default, or one for each of the pod's own ranks.
+_OTHER_COUNTS = ("headless", "data-parallel-external-lb", "data-parallel-rank", "data-parallel-hybrid-lb", "data-parallel-start-rank")
+
+
+def _api_servers(workload: Workload) -> Fact[int]:
+    """API server processes: what the flag says, else the data-parallel size (since 0.15.0)."""
+    engine = workload.engine
+    stated = engine.flag("api-server-count").map(int)
+    version = version_of(engine.version)
+    if not stated.absent or version is None or not since("api_servers_per_rank", version):
+        return stated
+    if any(not engine.flag(name).absent for name in _OTHER_COUNTS):
+        return stated
+    return engine.data_parallel
+
+
 @rule(
     "ROLL-013",
     Severity.WARNING,
@@ -102,8 +121,9 @@ def gateway(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     remedy="Keep --api-server-count 1.",
 )
 def several_servers(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    shutdown, count = _shutdown(workload), workload.engine.flag("api-server-count").map(int)
+    shutdown, count = _shutdown(workload), _api_servers(workload)
     if shutdown.known and shutdown.get() > 0 and count.known and count.get() > 1:
-        text = f"{count.get()} API server processes: at a stop, unfinished requests are lost after the whole timeout"
+        told = "" if workload.engine.flag("api-server-count").known else ", one for each data-parallel rank by default"
+        text = f"{count.get()} API server processes{told}: at a stop, unfinished requests are lost after the whole timeout"
         path = where(workload, Place.ARGS, count)
         yield Hit(path, text, "set --api-server-count 1", str(count.get()), fixes=put(path, 1, flag="api-server-count"))

@@ -3,15 +3,15 @@ from pathlib import Path
 import pytest
 
 from tools.common import ROOT
-from tools.golden import FOLDER, current, stacks
+from tools.golden import FOLDER, current, reviewed
 
 
-@pytest.mark.parametrize("stack", stacks())
+@pytest.mark.parametrize("stack", reviewed())
 def test_the_rendered_stack_is_the_reviewed_one(stack: str) -> None:
-    reviewed = ROOT / FOLDER / f"{stack}.yaml"
-    assert reviewed.exists(), "write it with `make golden` and review it"
-    assert current(stack) == reviewed.read_text("utf-8"), "see `make diff`; when the change is meant, `make golden` and commit"
+    written = ROOT / FOLDER / f"{stack}.yaml"
+    assert written.exists(), "write it with `make golden` and review it"
+    assert current(stack) == written.read_text("utf-8"), "see `make diff`; when the change is meant, `make golden` and commit"
 
 
 def test_no_reviewed_file_is_left_of_a_stack_that_is_gone() -> None:
-    assert sorted(path.stem for path in Path(ROOT / FOLDER).glob("*.yaml")) == stacks()
+    assert sorted(path.stem for path in Path(ROOT / FOLDER).glob("*.yaml")) == sorted(reviewed())

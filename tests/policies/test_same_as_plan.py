@@ -34,7 +34,10 @@ CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
         "MEM-001",
         {"servers[0].model": {"id": "Qwen/Qwen2.5-72B-Instruct"}, "servers[0].engine.tensor_parallel_size": 1},
     ),
-    "a pod larger than its node": ("GPU-003", {"servers[0].engine.tensor_parallel_size": 4, "pools[0].gpus_per_node": 2}),
+    "a pod larger than its node": (
+        "GPU-003",
+        {"servers[0].engine.tensor_parallel_size": 4, "pools[0].gpus_per_node": 2, "servers[0].nodes": 1},
+    ),
     "more replicas than the pool holds": ("GPU-004", {"servers[0].replicas": 17}),
     "a surge without room": ("ROLL-003", {"servers[0].replicas": 16, "servers[0].rollout.strategy": "surge"}),
     "answers longer than the route waits": (

@@ -16,7 +16,7 @@ from interlock.infra.preview import preview
 
 TODAY = dt.date(2026, 11, 29)
 SCHEMA = "1.31"
-CUSTOM = {"HTTPRoute", "ScaledObject"}
+CUSTOM = {"HTTPRoute", "LeaderWorkerSet", "ScaledObject"}
 
 routes = st.one_of(
     st.none(),
@@ -41,6 +41,7 @@ def servers(draw: st.DrawFn, index: int, pools: list[str]) -> dict[str, Any]:
     engine = {
         "tensor_parallel_size": draw(st.sampled_from([None, 1, 2, 3, 4, 8])),
         "pipeline_parallel_size": draw(st.sampled_from([None, 1, 2])),
+        "data_parallel_size": draw(st.sampled_from([None, None, 1, 4])),
     }
     return {
         "name": f"s{index}",
@@ -53,6 +54,8 @@ def servers(draw: st.DrawFn, index: int, pools: list[str]) -> dict[str, Any]:
         "pool": draw(st.sampled_from(pools)),
         "replicas": draw(st.integers(0, 9)),
         "gpus": draw(st.sampled_from([None, 1, 2, 4, 8, 16])),
+        "nodes": draw(st.sampled_from([None, None, 1, 2, 3])),
+        "balance": draw(st.sampled_from(["leader", "nodes"])),
         "engine": engine,
         "startup_seconds": draw(st.sampled_from([None, 10, 600])),
         "longest_answer_seconds": draw(st.sampled_from([30, 600])),
@@ -90,6 +93,14 @@ def configs(draw: st.DrawFn) -> ClusterConfig:
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
+def templates(made: dict[str, Any]) -> list[dict[str, Any]]:
+    """The pod templates of a workload: one, or a leader's and a worker's."""
+    if made["kind"] == "LeaderWorkerSet":
+        group = made["spec"]["leaderWorkerTemplate"]
+        return [group["leaderTemplate"], group["workerTemplate"]]
+    return [made["spec"]["template"]] if made["kind"] == "Deployment" else []
+
+
 @FEW
 @given(configs())
 def test_the_plan_is_pure_total_and_survives_json(config: ClusterConfig) -> None:
@@ -115,11 +126,26 @@ def test_every_time_is_below_the_one_that_must_outlast_it(config: ClusterConfig)
 @given(configs())
 def test_no_node_gets_more_pods_than_it_has_units_and_none_is_counted_twice(config: ClusterConfig) -> None:
     made = preview(config, "laws", today=TODAY)
-    size = {server.name: server.gpus for server in made.servers}
+    size = {server.name: server.pods[0].gpus for server in made.servers}
     for pool in made.pools:
         placed = Counter(name for use in pool.use for name in use.pods)
         assert all(use.asked == sum(size[name] for name in use.pods) <= use.units for use in pool.use)
-        assert all(placed[server.name] <= server.max_replicas for server in made.servers if server.pool == pool.name)
+        assert all(placed[server.name] <= server.max_replicas * server.nodes for server in made.servers if server.pool == pool.name)
+
+
+@FEW
+@given(configs())
+def test_the_gpus_of_a_replicas_pods_are_tp_x_pp_x_dp_or_the_plan_is_refused(config: ClusterConfig) -> None:
+    made = preview(config, "laws", today=TODAY)
+    for server in made.servers:
+        engine, own = server.args.engine, config.servers[server.index]
+        over = sum(pods.count * pods.gpus for pods in server.pods)
+        assert over == server.gpus
+        if over != engine.tp * engine.pp * engine.dp:
+            stated = own.gpus is not None or own.nodes is not None
+            assert stated
+            assert any(finding.path.startswith(f"servers[{server.index}]") for finding in made.findings)
+        assert (server.nodes > 1) == (server.args.group is not None)
 
 
 @FEW
@@ -129,6 +155,9 @@ def test_every_object_has_a_unique_name_and_passes_strict_schema_validation(conf
     names = [(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]) for each in objects]
     assert len(set(names)) == len(names)
     for each in objects:
+        for template in templates(each):
+            whole = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "any"}, "template": template}
+            kubernetes_validate.validate(json.loads(json.dumps(whole)), SCHEMA, strict=True)
         if each["kind"] not in CUSTOM:
             kubernetes_validate.validate(json.loads(json.dumps(each)), SCHEMA, strict=True)
 
@@ -137,11 +166,11 @@ def test_every_object_has_a_unique_name_and_passes_strict_schema_validation(conf
 @given(configs())
 def test_every_selector_finds_exactly_its_own_pods(config: ClusterConfig) -> None:
     objects = render(config, preview(config, "laws", today=TODAY))
-    pods = {each["metadata"]["name"]: each["spec"]["template"]["metadata"]["labels"] for each in objects if each["kind"] == "Deployment"}
+    pods = [(each["metadata"]["name"], template["metadata"]["labels"]) for each in objects for template in templates(each)]
     for each in objects:
         if each["kind"] == "Service":
             wanted = each["spec"]["selector"].items()
-            assert [name for name, labels in pods.items() if wanted <= labels.items()] == [each["metadata"]["name"]]
+            assert {name for name, labels in pods if wanted <= labels.items()} == {each["metadata"]["name"]}
 
 
 @FEW

@@ -46,7 +46,7 @@ def test_the_gpus_are_decided_from_the_parallel_sizes_when_only_those_are_given(
             "servers[0].engine.tensor_parallel_size",
             "28 attention heads are not divisible by tensor parallel size 8",
         ),
-        ({"gpus": 16}, "servers[0].gpus", "16 GPUs in one pod, but a node of pool h100 has 8"),
+        ({"gpus": 16, "nodes": 1}, "servers[0].gpus", "16 GPUs in one pod, but a node of pool h100 has 8"),
         (
             {"gpus": 5, "replicas": 3, "engine": {"tensor_parallel_size": 5}},
             "servers[0].replicas",

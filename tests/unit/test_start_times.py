@@ -45,7 +45,7 @@ def measured() -> list[dict[str, Any]]:
 
 
 def share_below_high(rows: list[dict[str, Any]]) -> float:
-    return sum(row["seconds"] <= predicted(row).high for row in rows) / len(rows)
+    return sum(bool(row["seconds"] <= predicted(row).high) for row in rows) / len(rows)
 
 
 def factor(row: dict[str, Any]) -> float:

@@ -15,6 +15,7 @@ from interlock.infra.plan.derive.case import Case, Choice, Decide
 from interlock.infra.plan.derive.context import context
 from interlock.infra.plan.derive.family import dialect, modalities, runner
 from interlock.infra.plan.derive.parallel import Size, Sizes, sizes
+from interlock.infra.plan.layout import Layout, layout
 from interlock.infra.plan.models import Fit, fit
 from interlock.infra.plan.reasons import Reason
 from interlock.infra.plan.shares import fixed_pool, shared_card
@@ -28,8 +29,8 @@ class Engine:
     """One server's engine with every argument decided."""
 
     args: EngineArgs
-    units: int
-    """Units of the GPU resource of one replica."""
+    layout: Layout
+    """The pods of one replica, and the units of the GPU resource of each."""
     why: Mapping[str, Reason]
     fit: Fit | None
     """The planner's answer; None without a GPU."""
@@ -83,11 +84,12 @@ def _allotted(config: ClusterConfig, cases: Sequence[Case], found: Sequence[Size
 
 
 def _holds(case: Case, cases: Sequence[Case], chosen: Sequence[Size]) -> bool:
+    lies = [(each, layout(each.server, each.pool, units_of(each.server, size))) for each, size in zip(cases, chosen, strict=True)]
     pods = [
-        (units_of(each.server, size), each.server.name)
-        for each, size in zip(cases, chosen, strict=True)
+        (made.units, each.server.name)
+        for each, made in lies
         if each.pool.name == case.pool.name
-        for _ in range(each.most_replicas)
+        for _ in range(each.most_replicas * made.nodes)
     ]
     return packed(pods, case.units, case.pool.nodes)[1] == 0
 
@@ -104,12 +106,14 @@ def _finished(case: Case, why: dict[str, Reason], size: Size) -> Engine:
         why["tensor_parallel_size"] = Reason(value=str(size.tp), reason=size.choices[0].reason)
     for decide in ORDER:
         case = case.with_choices(decide(case), why)
-    units = units_of(case.server, size)
+    lies = layout(case.server, case.pool, units_of(case.server, size))
+    if lies.nodes > 1:
+        why["layout"] = lies.why
     if case.simulated:
-        return Engine(case.engine, units, why, None)
+        return Engine(case.engine, lies, why, None)
     if case.shared:
         sized = fit(case.server, case.engine, case.pool, case.vllm, case.env).result
         case = replace(case, engine=fixed_pool(case.pool, case.engine, sized, why))
     found = fit(case.server, case.engine, case.pool, case.vllm, case.env)
     why["GPU_memory"] = Reason(value=found.result.verdict.replace("_", " "), reason="; ".join(found.result.reasons))
-    return Engine(case.engine, units, why, found)
+    return Engine(case.engine, lies, why, found)

@@ -56,6 +56,14 @@ def sizes(case: Case) -> Sizes:
         return Sizes(_size(case, 1, engine.pp, "set among the extra arguments"))
     if server.gpus is not None:
         rest = engine.pp * engine.dp
+        if (
+            server.gpus > case.units
+            and not case.shared
+            and "pipeline_parallel_size" not in case.given
+            and server.gpus % (case.units * engine.dp) == 0
+        ):
+            told = f"the {case.units} GPUs of one node share each layer, the nodes share the layers"
+            return Sizes(_size(case, case.units, server.gpus // case.units // engine.dp, told))
         tp = server.gpus // rest if server.gpus % rest == 0 else 1
         return Sizes(_size(case, tp, engine.pp, f"{plural(server.gpus, 'GPU')} / (PP {engine.pp} x DP {engine.dp})"))
     if case.simulated or case.shared:
@@ -71,7 +79,8 @@ def sizes(case: Case) -> Sizes:
 def _size(case: Case, tp: int, pp: int, reason: str, instead: str = "", **more: Any) -> Size:
     extra = [Choice(name, value, text) for name, (value, text) in more.items()]
     if pp != case.engine.pp:
-        extra.append(Choice("pipeline_parallel_size", pp, "the tensor-parallel sizes that the model accepts do not fill these cards"))
+        few = "the tensor-parallel sizes that the model accepts do not fill these cards"
+        extra.append(Choice("pipeline_parallel_size", pp, "one stage of layers on each node" if tp * pp > case.units else few))
     return Size(tp, pp, case.engine.dp, (Choice("tensor_parallel_size", tp, reason, instead), *extra))
 
 
@@ -104,10 +113,23 @@ def _searched(case: Case, facts: ModelFacts) -> Sizes:
         found = _smallest(case, ways, relaxed)
         if found is not None:
             return found
+    over = _over_nodes(case, facts)
+    spread = _smallest(case, over, next(iter(_relaxations(case, facts)))) if over else None
+    if spread is not None:
+        return spread
     tp, pp, apart = ways[-1]
     last = tried(case, tp=tp, pp=pp, **({"expert_parallel": True} if apart else {}))
     told = f"the largest size on one node, and {_why_not(last)}"
     return Sizes(_size(case, tp, pp, told, **_experts(apart)))
+
+
+def _over_nodes(case: Case, facts: ModelFacts) -> list[tuple[int, int, bool]]:
+    """(TP, PP, False) of replicas on several nodes of the pool: TP within a node whose cards are joined, PP from node to node."""
+    fixed = {"pipeline_parallel_size", "enable_expert_parallel"} & case.given or case.server.nodes == 1 or case.engine.dp > 1
+    tp = max(tp_candidates(facts, case.units, case.resolved.version), default=0)
+    if fixed or tp != case.units or not _linked(case):
+        return []
+    return [(tp, nodes, False) for nodes in range(2, case.pool.nodes + 1) if nodes <= facts.layers]
 
 
 @dataclass(frozen=True, slots=True)
