@@ -20,7 +20,7 @@ Mig = Annotated[str | None, typer.Option("--mig-profile", help="MIG slice, such 
 Tp = Annotated[int | None, typer.Option("--tp", "--tensor-parallel-size", min=1, max=1024)]
 Pp = Annotated[int | None, typer.Option("--pp", "--pipeline-parallel-size", min=1, max=1024)]
 Dp = Annotated[int | None, typer.Option("--dp", "--data-parallel-size", min=1, max=65536)]
-Length = Annotated[int | None, typer.Option("--max-model-len", min=-1, max=10**9, help="-1: as long as fits.")]
+Length = Annotated[str | None, typer.Option("--max-model-len", help="As vLLM takes it: 32768, 32k, 32K; auto or -1: as long as fits.")]
 Version = Annotated[str | None, typer.Option("--vllm-version")]
 Argument = Annotated[list[str] | None, typer.Option("--arg", "-a", help="Any engine argument by its vLLM name: -a max_num_seqs=64.")]
 Lines = Annotated[

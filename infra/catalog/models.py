@@ -114,9 +114,9 @@ def entry(name: str) -> Entry | None:
             return None
         changed = alias.get("config", {})
         config = {**base.config, **changed} if changed else base.config
-        proven = alias.get("verified", base.verified and not alias.get("source")) is True
+        settled = alias.get("verified", base.verified and not alias.get("source")) is True
         source, own = alias.get("source", base.source), alias.get("verified") is True or _stored_by_its_maker(name, alias, base)
-        return Entry(name, config, source, base.date, proven, alias.get("quantization"), alias.get("checkpoint_bytes"), own)
+        return Entry(name, config, source, base.date, settled, alias.get("quantization"), alias.get("checkpoint_bytes"), own)
     return None
 
 

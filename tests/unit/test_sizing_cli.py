@@ -163,3 +163,15 @@ def test_lines_that_cannot_be_read_are_answered_and_a_file_that_is_no_text_is_re
     assert [answer["verdict"] for answer in answers] == ["unsure", "unsure"]
     lines.write_bytes(b"\xff\xfe")
     assert "is not UTF-8 text" in refused("--jsonl", str(lines))
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("32k", 32000), ("32K", 32768), ("16384", 16384), ("auto", 40960)])
+def test_a_length_is_taken_as_vllm_takes_it(typed: str, meant: int) -> None:
+    result = run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H100", "--max-model-len", typed, "--json"])
+    assert json.loads(result.output)["max_model_len"] == meant
+
+
+def test_a_length_that_is_no_number_is_a_message() -> None:
+    result = run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H100", "--max-model-len", "long"])
+    assert isinstance(result.exception, ConfigError)
+    assert "max_model_len = 'long' makes no sense" in str(result.exception)

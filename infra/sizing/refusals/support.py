@@ -53,7 +53,7 @@ def _elsewhere(found: Resolved, answer: SizingResult) -> Iterator[tuple[bool, st
         yield True, "EXL weights are read by plug-ins only: how they are held is not known"
     if facts is not None and not facts.verified:
         entry = find(facts.name)
-        heads = {Kind.HEADS} if entry is not None and "num_attention_heads" in entry.proven else set()
+        heads: frozenset[Kind] = frozenset({Kind.HEADS}) if entry is not None and "num_attention_heads" in entry.proven else frozenset()
         rests = {each.kind for each in answer.refusals} - _OWN - heads
         yield bool(rests), f"{facts.name} is not verified against its config.json: its shapes inform, and refuse nothing"
 
