@@ -47,7 +47,7 @@ def _shaken(value: Any, chance: random.Random, rate: float) -> Any:
             return chance.choice([Fact(State.UNKNOWN, None, value.path, "later"), Fact(path=value.path)])
         return Fact(value.state, _shaken(value.value, chance, rate), value.path, value.why)
     if is_dataclass(value) and not isinstance(value, type):
-        parts = {each.name: _shaken(getattr(value, each.name), chance, rate) for each in fields(value)}
+        parts = {each.name: _shaken(getattr(value, each.name), chance, rate) for each in fields(value) if each.init}
         return replace(value, **parts)
     if isinstance(value, dict):
         return {} if hit else {_shaken(key, chance, rate / 4): _shaken(inner, chance, rate) for key, inner in value.items()}
