@@ -95,7 +95,8 @@ class ServerConfig(Config):
     @model_validator(mode="after")
     def _between_its_bounds(self) -> Self:
         scale = self.autoscale
-        if scale and "replicas" in self.model_fields_set and not scale.min_replicas <= self.replicas <= scale.max_replicas:
+        stated = self.replicas != type(self).model_fields["replicas"].default
+        if scale and stated and not scale.min_replicas <= self.replicas <= scale.max_replicas:
             bounds = f"autoscale.min_replicas {scale.min_replicas} and max_replicas {scale.max_replicas}"
             raise ValueError(f"replicas {self.replicas} is not between {bounds}: the autoscaler would change it at once; remove it")
         return self
