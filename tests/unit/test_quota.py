@@ -80,7 +80,7 @@ def test_a_tenants_namespace_is_restricted_and_the_stacks_own_is_not_made_twice(
     ("more", "says"),
     [
         ({"tenants": [{"name": "a", "gpus": {"none": 1}}]}, "is not a pool of this stack"),
-        ({"tenants": [{"name": "a", "gpus": {"whole": -1}}]}, "greater than or equal to 0"),
+        ({"tenants": [{"name": "a", "gpus": {"whole": -1}}]}, "it must be at least 0"),
         ({"scope": "serving", "tenants": [{"name": "a"}]}, "scope platform"),
         ({"tenants": [{"name": "a"}, {"name": "a"}]}, "names are unique"),
     ],

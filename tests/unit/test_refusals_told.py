@@ -163,9 +163,7 @@ def test_the_usual_recipes_for_large_models_are_accepted(model: str, gpu: str, a
     whole = {"pools[0].gpu": gpu, **{f"servers[0].{name}": value for name, value in changes.items()}}
     made = preview(config(whole), "dev", today=TODAY)
     assert not made.refused
-    # With experts over data-parallel ranks the engine's own estimate of graphs may be far above what they take: a doubt, not a refusal.
-    doubted = "data_parallel_size" in arguments
-    assert made.servers[0].why["GPU_memory"].told.startswith("unsure" if doubted else "fits")
+    assert made.servers[0].why["GPU_memory"].told.startswith("fits")
 
 
 @pytest.mark.parametrize(
