@@ -150,3 +150,9 @@ def env_status(name: str, version: str | None) -> Status:
         spans = vllm_names("env").spans[name]
         return Status(Standing.EXISTS, since=spans[0].since, until=spans[-1].until)
     return Status(Standing.UNSURE) if span else _checked(vllm_names("env").absent(name, version), version)
+
+
+def comes_later(name: str, version: str | None) -> bool:
+    """Whether `version` (empty or None: not known, so no) lacks a flag or variable that a later one brought: nothing adds it by itself there."""
+    status = flag_status if name.startswith("-") else env_status
+    return bool(version) and status(name, version).standing is Standing.NOT_YET

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from interlock.infra.catalog.tracks import TrackImage, tracks
+from interlock.infra.catalog.vllm_flags import comes_later
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.models import ImageConfig
 from interlock.infra.config.pools import PoolConfig
@@ -179,7 +180,7 @@ def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int, path: st
         served_model_name=server.served_name or server.model.id,
         revision=None if path.startswith("/") else server.model.revision,
         engine=engine,
-        shutdown_timeout=shutdown,
+        shutdown_timeout=None if comes_later("--shutdown-timeout", version_of(server)) else shutdown,
         api_server_count=1 if engine.dp > 1 and "api_server_count" not in engine.stated() else None,
         group=group_of(server, engine, nodes),
         extra=tuple(server.extra.args),
@@ -189,7 +190,8 @@ def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int, path: st
 def environment(server: ServerConfig, image: TrackImage, startup: int, nodes: int) -> dict[str, str]:
     """Plain environment: what the image needs, the ready timeout, offline mode with a store, then the user's own."""
     env = dict(image.env)
-    env["VLLM_ENGINE_READY_TIMEOUT_S"] = str(startup)
+    if not comes_later("VLLM_ENGINE_READY_TIMEOUT_S", version_of(server)):
+        env["VLLM_ENGINE_READY_TIMEOUT_S"] = str(startup)
     env["VLLM_NO_USAGE_STATS"] = "1"
     if server.weights:
         env["HF_HUB_OFFLINE"] = "1"

@@ -43,6 +43,7 @@ def servers(draw: st.DrawFn, index: int, pools: list[str]) -> dict[str, Any]:
         "pipeline_parallel_size": draw(st.sampled_from([None, 1, 2])),
         "data_parallel_size": draw(st.sampled_from([None, None, 1, 4])),
     }
+    scale = draw(scales)
     return {
         "name": f"s{index}",
         "model": {
@@ -52,7 +53,7 @@ def servers(draw: st.DrawFn, index: int, pools: list[str]) -> dict[str, Any]:
             "weights_gib": draw(st.sampled_from([None, 1.0, 15.0, 140.0])),
         },
         "pool": draw(st.sampled_from(pools)),
-        "replicas": draw(st.integers(0, 9)),
+        "replicas": 1 if scale else draw(st.integers(0, 9)),
         "gpus": draw(st.sampled_from([None, 1, 2, 4, 8, 16])),
         "nodes": draw(st.sampled_from([None, None, 1, 2, 3])),
         "balance": draw(st.sampled_from(["leader", "nodes"])),
@@ -60,7 +61,7 @@ def servers(draw: st.DrawFn, index: int, pools: list[str]) -> dict[str, Any]:
         "startup_seconds": draw(st.sampled_from([None, 10, 600])),
         "longest_answer_seconds": draw(st.sampled_from([30, 600])),
         "route": draw(routes),
-        "autoscale": draw(scales),
+        "autoscale": scale,
         "weights": draw(st.sampled_from([None, "weights"])),
         "rollout": {"strategy": draw(st.sampled_from([None, "surge", "in-place", "recreate"]))},
     }

@@ -68,7 +68,10 @@ def _some(fields: dict[str, list[Any]]) -> st.SearchStrategy[dict[str, Any]]:
 def servers(draw: st.DrawFn, index: int, pools: list[str]) -> dict[str, Any]:
     """One server."""
     made = {"name": f"s{index}", "model": {"id": draw(st.sampled_from(MODELS))}, "pool": draw(st.sampled_from(pools))}
-    return {**made, "engine": draw(_some(_ENGINE)), **draw(_some(_FIELDS))}
+    fields = draw(_some(_FIELDS))
+    if "autoscale" in fields:
+        fields.pop("replicas", None)  # an autoscaled server states none
+    return {**made, "engine": draw(_some(_ENGINE)), **fields}
 
 
 @st.composite

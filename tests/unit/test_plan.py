@@ -7,6 +7,7 @@ from interlock.infra.config import load
 from interlock.infra.errors import ConfigError
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.preview import preview
+from tests.support import config
 
 TODAY = dt.date(2026, 11, 29)
 POOL = {"name": "h100", "gpu": "h100", "nodes": 2, "gpus_per_node": 8, "cpu": "96", "memory": "1Ti"}
@@ -163,3 +164,9 @@ def test_a_probe_that_only_a_fast_network_can_meet_is_a_warning_and_one_that_non
     assert 70 < times.low < 250 < times.likely < 330
     found = {finding.severity.value for finding in made.findings if finding.code == "ROLL-001"}
     assert found == ({level} if level else set())
+
+
+@pytest.mark.parametrize("version", ["0.9.2", "0.10.2", "0.14.1", "0.17.1", "0.20.0", "0.29.0", "0.33.0"])
+def test_the_plan_adds_no_argument_and_no_variable_that_the_images_version_does_not_read(version: str) -> None:
+    made = preview(config({"servers[0].image": {"reference": "registry.local/vllm:ours", "vllm": version}}), "dev", today=TODAY)
+    assert [finding.text() for finding in made.findings if finding.code in ("ARG-001", "ARG-002", "ARG-007")] == []

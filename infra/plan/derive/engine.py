@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from interlock.infra.catalog.images import vllm_version
 from interlock.infra.catalog.tracks import tracks
+from interlock.infra.catalog.vllm_flags import comes_later
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs
@@ -111,7 +112,7 @@ def _finished(case: Case, why: dict[str, Reason], size: Size) -> Engine:
         why["layout"] = lies.why
     if case.simulated:
         return Engine(case.engine, lies, why, None)
-    if case.shared:
+    if case.shared and not comes_later("--kv-cache-memory-bytes", case.vllm):
         sized = fit(case.server, case.engine, case.pool, case.vllm, case.env).result
         case = replace(case, engine=fixed_pool(case.pool, case.engine, sized, why))
     found = fit(case.server, case.engine, case.pool, case.vllm, case.env)
