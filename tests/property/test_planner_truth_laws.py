@@ -123,5 +123,5 @@ def test_only_compiled_engines_on_hopper_and_blackwell_hold_the_buffers_of_a_fus
     compiled = size(asked, suggest=False).non_torch_gib
     assert eager is not None
     assert compiled is not None
-    more = compiled.high - eager.high
-    assert (more > 0.2) == (card in ("H100", "H200", "B200") and version != "0.12.0")
+    # On 0.33 the interval without the buffers is wide enough to hold most of them: only the high end must move.
+    assert (compiled.high > eager.high) == (card in ("H100", "H200", "B200") and version != "0.12.0")
