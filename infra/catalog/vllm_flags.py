@@ -153,6 +153,6 @@ def env_status(name: str, version: str | None) -> Status:
 
 
 def comes_later(name: str, version: str | None) -> bool:
-    """Whether `version` (empty or None: not known, so no) lacks a flag or variable that a later one brought: nothing adds it by itself there."""
+    """Whether `version` (empty or None: not known, so no) lacks a flag or variable that a later one brought."""
     status = flag_status if name.startswith("-") else env_status
     return bool(version) and status(name, version).standing is Standing.NOT_YET
