@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from interlock.infra.errors import REFUSED, ConfigError, Problem
-from interlock.stacks.model_files import read_config
+from interlock.stacks.model_config import read_config
 
 Model = Annotated[
     str | None, typer.Option("--model", "-m", help="Catalog id, or the path of a config.json or of the folder that holds one.")

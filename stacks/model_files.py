@@ -1,14 +1,13 @@
 """Reads a stack's configuration with the config.json files that it names, for the program and the command alike. Needs no Pulumi."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from interlock.infra.config import ClusterConfig, load
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.paths import child_path
 from interlock.infra.rules.settings import setting_problems, waiver_problems
+from interlock.stacks.model_config import read_config
 
 
 def read_cluster(data: object, folder: Path, source: str) -> ClusterConfig:
@@ -44,21 +43,3 @@ def _server(server: object, path: str, folder: Path, source: str, problems: list
     except ValueError as error:
         problems.append(Problem(path, f"{named!r} {error}", source))
         return server
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """The object in a config.json, or in the folder that holds one. Raises ValueError with what is wrong."""
-    file = path / "config.json" if path.is_dir() else path
-    try:
-        found = json.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise ValueError(f"cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ValueError("is not UTF-8 text") from None
-    except ValueError as error:
-        raise ValueError(f"is not JSON: {error}") from None
-    except RecursionError:
-        raise ValueError("is nested too deeply") from None
-    if not isinstance(found, dict):
-        raise ValueError("does not hold a JSON object")
-    return found

@@ -22,7 +22,7 @@ from interlock.infra.recognise.accelerators import product
 from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver
 from interlock.infra.rules.judge import judge
 from interlock.infra.rules.settings import setting_problems, waiver_problems
-from interlock.stacks.model_files import read_config as model_file
+from interlock.stacks.model_config import read_config as model_file
 
 FILE = ".interlock.yaml"
 BASELINE_VERSION = 1
