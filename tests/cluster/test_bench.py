@@ -29,7 +29,7 @@ def test_the_preview_of_prod_and_of_its_flat_twin_is_measured(cluster: LocalClus
     ours, flat, count = prod.projects(cluster, config)
     assert seconds(ours.preview) > 0
     assert seconds(flat.preview) > 0
-    assert count > 20
+    assert count >= 10
 
 
 def test_the_policy_pack_is_measured_beside_an_empty_one(cluster: LocalCluster) -> None:
