@@ -45,8 +45,9 @@ SEPARATE = re.compile(r"Maximum concurrency for ([\d,]+) tokens per request: ([\
 
 def arguments_of(family: str) -> dict[str, Any]:
     """What the engine is started with."""
-    # On a CPU latent attention takes blocks of 16, whatever is asked.
-    own: dict[str, dict[str, Any]] = {"pooling": {"runner": "pooling"}, "mla": {"block_size": 16}}
+    # On a CPU latent attention takes blocks of 16, whatever is asked; its kernel for matrix tiles (AMX) takes multiples of 32.
+    tiles = "amx_tile" in Path("/proc/cpuinfo").read_text("utf-8")
+    own: dict[str, dict[str, Any]] = {"pooling": {"runner": "pooling"}, "mla": {"block_size": 32 if tiles else 16}}
     return ARGUMENTS | {"kv_cache_memory_bytes": KV_BYTES[family]} | own.get(family, {})
 
 
