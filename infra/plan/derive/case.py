@@ -122,7 +122,12 @@ class Case:
         for choice in taken:
             why[choice.field] = Reason(value=_shown(choice.value), reason=choice.reason, instead=choice.instead)
         values = {choice.field: choice.value for choice in taken if choice.value is not None}
-        return replace(self, engine=self.engine.model_copy(update=values)) if values else self
+        if not values:
+            return self
+        made = replace(self, engine=self.engine.model_copy(update=values))
+        # Neither depends on what was decided, and each costs more than the decisions together.
+        made.__dict__.update({name: self.__dict__[name] for name in ("given", "base") if name in self.__dict__})
+        return made
 
 
 Decide = Callable[[Case], Iterable[Choice]]
