@@ -123,5 +123,7 @@ def test_only_compiled_engines_on_hopper_and_blackwell_hold_the_buffers_of_a_fus
     compiled = size(asked, suggest=False).non_torch_gib
     assert eager is not None
     assert compiled is not None
-    # On 0.33 the interval without the buffers is wide enough to hold most of them: only the high end must move.
-    assert (compiled.high > eager.high) == (card in ("H100", "H200", "B200") and version != "0.12.0")
+    more = compiled.high - eager.high
+    # From four ranks on the interval of 0.33 without the buffers already holds most of them.
+    least = 0.05 if version == "0.33.0" and tp > 2 else 0.2
+    assert (more > least) == (card in ("H100", "H200", "B200") and version != "0.12.0")
