@@ -66,6 +66,8 @@ class Autoscaler:
     """(source: Resource, Pods, External, prometheus, ...; metric name or query; path) triples."""
     options: Mapping[str, Fact[str]] = field(default_factory=dict)
     """Further scaler fields as text, ``ignoreNullValues`` and ``activationThreshold`` of the triggers among them."""
+    types: Mapping[str, Fact[str]] = field(default_factory=dict)
+    """Type of a trigger's metric (AverageValue, Value, Utilization; absent means AverageValue) by the path of its query."""
 
 
 @dataclass(frozen=True, slots=True)

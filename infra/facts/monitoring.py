@@ -16,6 +16,8 @@ class Query:
     """Where the expression stands."""
     use: str = ""
     """``alert``, ``record``, ``dashboard`` or ``adapter``."""
+    exports: Fact[str] = Fact()
+    """Name of the metric that an adapter rule exports to autoscalers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,8 @@ class Probe:
     grace_period: Fact[float] = Fact()
     handler: str = ""
     """``http``, ``tcp``, ``grpc`` or ``exec``; empty when it is not stated or not known."""
+    command: Fact[tuple[str, ...]] = Fact()
+    """Words that an ``exec`` probe runs."""
 
 
 @dataclass(frozen=True, slots=True)

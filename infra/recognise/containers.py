@@ -76,6 +76,7 @@ def read_probe(node: Node, kind: str) -> Probe:
         timeout=node["timeoutSeconds"].number(),
         grace_period=node["terminationGracePeriodSeconds"].number(),
         handler=_HANDLERS.get(handler, ""),
+        command=_list_fact(node.at("exec", "command")) if handler == "exec" else absent(node.path),
     )
 
 

@@ -33,6 +33,10 @@ class Context:
     """KServe serving runtimes by name."""
     images: Mapping[str, str] = field(default_factory=dict)
     """What kustomize makes of an image name: ``name:tag`` or ``name@digest``."""
+    profiles: Mapping[str, Node] = field(default_factory=dict)
+    """KubeAI's resource profiles by name, where the ConfigMap of its configuration is in the set."""
+    engine_images: Mapping[str, Fact[str]] = field(default_factory=dict)
+    """Images of its vLLM servers by the name that a profile gives."""
     injected: Mapping[str, Fact[str]] = field(default_factory=dict)
     """Environment that an operator adds to every container."""
 
@@ -57,12 +61,17 @@ def gather(documents: Iterable[Document], parse: Parse | None) -> Context:
     claims: dict[str, tuple[DeviceRequest, ...]] = {}
     runtimes: dict[str, Node] = {}
     images: dict[str, str] = {}
+    profiles: dict[str, Node] = {}
+    engine_images: dict[str, Fact[str]] = {}
     for document in documents:
         root = Node(document.data, document.path)
         kind, name = root["kind"].string(), root.at("metadata", "name").string()
         if kind == "ConfigMap":
             # Raw: scripts are full of shell variables.
             maps[name] = root["data"].facts(raw=True)
+            own = _kubeai(root["data"], parse)
+            profiles |= dict(own["resourceProfiles"].fields())
+            engine_images |= own.at("modelServers", "VLLM", "images").facts()
         elif kind in ("ResourceClaimTemplate", "ResourceClaim"):
             spec = root["spec"]["spec"] if kind == "ResourceClaimTemplate" else root["spec"]
             claims[name] = device_requests(spec)
@@ -70,7 +79,13 @@ def gather(documents: Iterable[Document], parse: Parse | None) -> Context:
             runtimes[name] = root
         elif kind in ("Kustomization", ""):
             images |= _renamed_images(root)
-    return Context(parse, maps, claims, runtimes, images)
+    return Context(parse, maps, claims, runtimes, images, profiles, engine_images)
+
+
+def _kubeai(data: Node, parse: Parse | None) -> Node:
+    """The configuration that KubeAI reads from its ConfigMap; nothing when this is another one."""
+    found = next((node for _, node in data.fields() if "resourceProfiles:" in node.string()), Node(MISSING, data.path))
+    return Context(parse).load(found)
 
 
 def _renamed_images(root: Node) -> Mapping[str, str]:

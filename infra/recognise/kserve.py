@@ -10,8 +10,9 @@ from interlock.infra.recognise.pods import PodRead, promoted, read_pod
 from interlock.infra.recognise.workloads import Result, engines_in
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-# The controller gives a model server its readiness probe (kserve pkg/controller, Knative's queue proxy).
-_ADDS = frozenset({"probes"})
+# The controller adds no probe that kills (Knative's queue proxy asks for readiness only): a liveness probe is its author's own.
+_ADDS: frozenset[str] = frozenset()
+# What an InferenceService may still bring to a runtime.
 _RUNTIME_ADDS = frozenset({"probes", "gpus", "shm"})
 _MOUNTED = "/mnt/models"
 

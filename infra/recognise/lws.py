@@ -25,7 +25,8 @@ def read_lws(root: Node, document: Document, context: Context) -> Result:
             read_pod(worker["spec"], worker["metadata"], inside, "worker", rest),
         )
     else:
-        pods = (read_pod(worker["spec"], worker["metadata"], inside, "worker", size),)
+        # The controller makes the leader of the same template (LeaderWorkerSet API, leaderTemplate).
+        pods = (read_pod(worker["spec"], worker["metadata"], inside, "", size),)
     pods = (pods[0], *(promoted(pod) for pod in pods[1:]))
     for item in engines_in(root, origin(root, document, "lws"), pods, inside):
         yield replace(item, rollout=_rollout(root["spec"])) if isinstance(item, Workload) else item

@@ -1,9 +1,10 @@
 """What watches: alert and recording rules, dashboards, adapter rules, scrapes."""
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 
-from interlock.infra.facts import Query, Scrape
+from interlock.infra.facts import Fact, Query, Scrape, known, unknown
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
 
@@ -47,9 +48,31 @@ def _embedded(node: Node, root: Node, document: Document, context: Context) -> I
         yield Query(source, expression.text(raw=True), expression.path, use)
     for rule in [*loaded["rules"].items(), *loaded["rules"]["custom"].items(), *loaded["rules"]["external"].items()]:
         if rule["seriesQuery"]:
-            yield Query(source, rule["seriesQuery"].text(raw=True), rule["seriesQuery"].path, "adapter")
+            yield Query(source, rule["seriesQuery"].text(raw=True), rule["seriesQuery"].path, "adapter", _exported(rule))
     for expression in islice(_panel_expressions(loaded, 0), _MANY):
         yield Query(source, expression.text(raw=True), expression.path, "dashboard")
+
+
+_PLAIN_SERIES = re.compile(r"\s*([A-Za-z_:][\w:]*)\s*(?:\{.*\})?\s*", re.DOTALL)
+_NAMED_SERIES = re.compile(r"\{\s*__name__\s*=\s*[\"']([\w:]+)[\"'].*\}", re.DOTALL)
+
+
+def _exported(rule: Node) -> Fact[str]:
+    """The name under which an adapter rule exports its series (prometheus-adapter docs/config.md, Naming)."""
+    query, name = rule["seriesQuery"], rule["name"]
+    series = _PLAIN_SERIES.fullmatch(query.string()) or _NAMED_SERIES.fullmatch(query.string())
+    matches, given = name["matches"].string(), name["as"].string()
+    if series is None:
+        # Series chosen by a pattern: a name that is stated without parts of theirs is still the one name.
+        return known(given, name["as"].path) if given and "$" not in given else unknown(query.path, "series chosen by a pattern")
+    try:
+        found = re.search(matches or ".*", series[1])
+        if found is None:
+            return unknown(name.path, "the rule matches no series")
+        wanted = given or ("$1" if found.groups() else "$0")
+        return known(re.sub(r"\$\{?(\d)\}?", lambda part: found[int(part[1])] or "", wanted), query.path)
+    except (re.error, IndexError):
+        return unknown(name.path, "a pattern that cannot be read here")
 
 
 def _panel_expressions(node: Node, depth: int) -> Iterator[Node]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from interlock.infra.facts import NotJudged, Origin, Workload, known
+from interlock.infra.facts import Fact, NotJudged, Origin, Workload, known
 from interlock.infra.recognise.accelerators import product
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, Overlay, origin
@@ -27,9 +27,10 @@ def read_kubeai(root: Node, document: Document, context: Context) -> Result:
         yield NotJudged(source, f"{engine} is not vLLM: skipped")
         return
     profile, _, times = spec["resourceProfile"].string().rpartition(":")
+    own = context.profiles.get(profile, Node(None))
     prefix = next((prefix for prefix in _PROFILES if profile.startswith(prefix)), "")
-    limits = {_PROFILES[prefix]: times} if prefix else {}
-    image = spec["image"] if spec["image"] else Node("vllm:{{ default }}", spec["image"].path)
+    limits = _times(own["limits"], times) if own else {_PROFILES[prefix]: times} if prefix else {}
+    image = spec["image"] if spec["image"] else _image(own, spec["image"].path, context)
     container = Overlay(
         spec.value,
         spec.path,
@@ -39,8 +40,9 @@ def read_kubeai(root: Node, document: Document, context: Context) -> Result:
             "resources": Overlay({}, spec["resourceProfile"].path, {"limits": _at(limits, spec["resourceProfile"])}),
         },
     )
-    pods = (read_pod(Overlay({}, spec.path, {"containers": Node([container], spec.path)}), root["metadata"], context),)
-    adds = _KUBEAI if prefix else _KUBEAI | {"gpus"}
+    placed = {key: own[key] for key in ("nodeSelector", "affinity", "tolerations", "runtimeClassName")} if own else {}
+    pods = (read_pod(Overlay({}, spec.path, {"containers": Node([container], spec.path), **placed}), root["metadata"], context),)
+    adds = _KUBEAI if limits else _KUBEAI | {"gpus"}
     for item in engines_in(root, source, pods, context, adds):
         if not isinstance(item, Workload):
             yield item
@@ -49,10 +51,25 @@ def read_kubeai(root: Node, document: Document, context: Context) -> Result:
         yield replace(
             item,
             engine=replace(item.engine, model=stored_model(spec["url"].text()), entrypoint="operator", complete=True),
-            gpu=known(product(profile.removeprefix(prefix)), spec["resourceProfile"].path) if prefix == "nvidia-gpu-" else item.gpu,
+            gpu=known(product(profile.removeprefix(prefix)), spec["resourceProfile"].path)
+            if prefix == "nvidia-gpu-" and not own
+            else item.gpu,
             replicas=spec["replicas"].integer() if spec["replicas"] else minimum.default(1),
             autoscaled=not maximum.absent or not minimum.absent,
         )
+
+
+def _times(limits: Node, times: str) -> dict[str, str]:
+    """A profile's limits times the count that the Model asks for."""
+    count = int(times) if times.isdigit() and len(times) < 5 else 1
+    return {key: str(fact.get() * count) for key, node in limits.fields() if "/" in key and (fact := node.integer()).known}
+
+
+def _image(profile: Node, place: str, context: Context) -> Node:
+    """The image that KubeAI's configuration names for a profile, else its chart's own, which is not known here."""
+    name = profile["imageName"].string() or "default"
+    found = context.engine_images.get(name, context.engine_images.get("default", Fact()))
+    return Node(found.get() if found.known else "vllm:{{ default }}", place)
 
 
 def _at(values: Mapping[str, str], place: Node) -> Node:

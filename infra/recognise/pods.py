@@ -33,6 +33,7 @@ def read_pod(spec: Node, metadata: Node, context: Context, role: str = "", count
     reads = [read_container(node, volumes, context) for node in spec["containers"].items()]
     for node in spec["initContainers"].items():
         reads.append(read_container(node, volumes, context, init=node["restartPolicy"].string() != "Always"))
+    reads = [replace(read, container=_with_user(read.container, spec["securityContext"])) for read in reads]
     labels = _node_labels(spec)
     pod = Pod(
         path=spec.path,
@@ -54,6 +55,15 @@ def read_pod(spec: Node, metadata: Node, context: Context, role: str = "", count
         annotations=metadata["annotations"].texts(),
     )
     return PodRead(pod, tuple(reads), gpu_of(labels))
+
+
+_OF_POD = ("runAsUser", "runAsGroup", "runAsNonRoot")
+
+
+def _with_user(container: Container, context: Node) -> Container:
+    """The container with the user of its pod's security context, where it states none of its own."""
+    shared = {name: context[name].text() for name in _OF_POD if context[name] and name not in container.security}
+    return replace(container, security={**container.security, **shared}) if shared else container
 
 
 def _tolerations(spec: Node) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from interlock.infra.recognise.document import Document, Node, origin
 
 _OPTIONS = ("ignoreNullValues", "activationThreshold", "threshold", "serverAddress", "metricType", "timeout")
 _SPEC_OPTIONS = ("pollingInterval", "cooldownPeriod", "idleReplicaCount", "initialCooldownPeriod")
+_WINDOW = "stabilizationWindowSeconds"
 
 Metric = tuple[str, Fact[str], str]
 
@@ -26,7 +27,14 @@ def read_hpa(root: Node, document: Document, context: Context) -> Iterator[Autos
         spec["minReplicas"].integer(),
         spec["maxReplicas"].integer(),
         tuple(metrics),
+        _window(spec["behavior"]),
     )
+
+
+def _window(behavior: Node) -> dict[str, Fact[str]]:
+    """How long a scaler waits before it scales down, where that is stated."""
+    stated = behavior["scaleDown"][_WINDOW]
+    return {_WINDOW: stated.text()} if stated else {}
 
 
 def _hpa_metric(node: Node) -> Metric:
@@ -40,7 +48,9 @@ def read_scaled_object(root: Node, document: Document, context: Context) -> Iter
     """A KEDA ScaledObject (or ScaledJob)."""
     spec = root["spec"]
     options: dict[str, Fact[str]] = {name: spec[name].text() for name in _SPEC_OPTIONS if spec[name]}
+    options |= _window(spec.at("advanced", "horizontalPodAutoscalerConfig", "behavior"))
     metrics: list[Metric] = []
+    types: dict[str, Fact[str]] = {}
     for trigger in spec["triggers"].items():
         metadata = trigger["metadata"]
         kind = trigger["type"].string()
@@ -50,6 +60,7 @@ def read_scaled_object(root: Node, document: Document, context: Context) -> Iter
         else:
             query = metadata.first("query", "metricName", "url", "value")
             metrics.append((kind, query.text(raw="$" in query.string()), query.path))
+            types[query.path] = trigger["metricType"].text()
     yield Autoscaler(
         origin(root, document),
         spec.at("scaleTargetRef", "kind").text().default("Deployment"),
@@ -58,6 +69,7 @@ def read_scaled_object(root: Node, document: Document, context: Context) -> Iter
         spec["maxReplicaCount"].integer(),
         tuple(metrics),
         options,
+        types,
     )
 
 

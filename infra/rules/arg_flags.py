@@ -11,6 +11,7 @@ from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.reading.units import engine_containers
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
+from interlock.infra.rules.sto_files import TOKEN_NAMES
 
 SOURCE = "vllm/engine/arg_utils.py and vllm/entrypoints/openai/cli_args.py of the wheels 0.5.5 to 0.33.0"
 CLI = ("https://docs.vllm.ai/en/latest/cli/serve/",)
@@ -196,7 +197,7 @@ def environment(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
         for name, fact in container.env.items():
             if re.search(rf"\$[({{]?{re.escape(name)}\b", line):
                 continue
-            if name in _TOKEN_NAMES and not any(right in container.env for right in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")):
+            if name in TOKEN_NAMES and not any(right in container.env for right in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")):
                 text = f"nothing in the engine reads {name}; the Hugging Face client reads HF_TOKEN"
                 yield Hit(fact.path, text, "rename it to HF_TOKEN", name)
             if not name.startswith("VLLM_") or name.startswith(_NOT_ENGINE):
@@ -209,14 +210,6 @@ def environment(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
 
 
 _SCRIPT = re.compile(r"(^|[\s;&|])(\S+\.(sh|bash|py)|source|\.)(?=[\s;&|]|$)")
-_TOKEN_NAMES = (
-    "HF_HUB_TOKEN",
-    "HUGGINGFACE_TOKEN",
-    "HUGGINGFACE_HUB_TOKEN",
-    "HUGGING_FACE_TOKEN",
-    "HUGGINGFACEHUB_API_TOKEN",
-    "HF_API_TOKEN",
-)
 _NOT_ENGINE = (
     "VLLM_OMNI_",
     "VLLM_ASCEND_",

@@ -1,14 +1,16 @@
 """Probes: whether the engine gets the time it needs to load, and whether anything sees that it hangs."""
 
 import math
+import re
 from collections.abc import Iterable
 
 from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Probe, Role, Workload, known
 from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.reading.checkpoint import weights
-from interlock.infra.rules.reading.units import engine_containers, switched_on, where
+from interlock.infra.rules.reading.load import container_seconds, reading_of
+from interlock.infra.rules.reading.units import engine_containers, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
-from interlock.infra.sizing.start import Reading, Start, start_time
+from interlock.infra.sizing.start import Reading
 
 
 def least_load_seconds(workload: Workload, settings: Settings) -> tuple[float, str]:
@@ -19,29 +21,21 @@ def least_load_seconds(workload: Workload, settings: Settings) -> tuple[float, s
     cap, size = float(settings["cap_seconds"]), weights(workload)
     if size is None:
         return float(settings["least_seconds"]), "size of the model unknown, the least of any"
-    reading = _reading(workload)
-    likely = start_time(Start(size.likely, reading, eager=workload.engine.flag("enforce-eager").known)).container.likely
+    reading, likely = reading_of(workload), container_seconds(workload).likely
     need = max(float(settings["least_seconds"]), min(cap, likely))
     place = "a hub" if reading is Reading.HUB else "a volume"
     return round(need), f"{size.origin} loaded from {place} in {likely:.0f} s with start and compilation, of which at most {cap:g} s count"
 
 
-def _reading(workload: Workload) -> Reading:
-    """Where the weights come from: a path and an offline client download nothing."""
-    local = workload.engine.model.known and workload.engine.model.get().startswith("/")
-    offline = any(switched_on(workload.engine.env.get(name, Fact())) for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
-    return Reading.DISK if local or offline else Reading.HUB
-
-
 def slowest_start(workload: Workload) -> float | None:
     """Seconds from the container's start to ready when every step is slow; None when the model's size is not known."""
-    size = weights(workload)
-    return None if size is None else start_time(Start(size.likely, _reading(workload))).container.high
+    return None if weights(workload) is None else container_seconds(workload).high
 
 
 def killing_probe(container: Container) -> Probe | None:
     """The probe that can kill a container that is still loading: the startup probe, else the liveness probe."""
-    return container.probes.get("startup") or container.probes.get("liveness")
+    found = (container.probes.get(kind) for kind in ("startup", "liveness"))
+    return next((probe for probe in found if probe and not _cannot_fail(probe)), None)
 
 
 def budget(probe: Probe) -> Fact[float]:
@@ -50,7 +44,13 @@ def budget(probe: Probe) -> Fact[float]:
         if not part.known:
             return Fact(part.state, None, part.path, part.why)
     delay, period, failures = (float(part.get()) for part in _timing(probe))
-    return known(delay + period * failures, probe.failure_threshold.path or probe.path)
+    # A budget that the defaults make stands nowhere in the file but in the probe itself.
+    return known(delay + period * failures, probe.failure_threshold.path if probe.failure_threshold.known else probe.path)
+
+
+def _threshold(probe: Probe) -> str:
+    """``failureThreshold`` as the file states it; empty where it is left out."""
+    return str(probe.failure_threshold.get()) if probe.failure_threshold.known else ""
 
 
 def _timing(probe: Probe) -> tuple[Fact[float], Fact[float], Fact[int]]:
@@ -77,7 +77,11 @@ def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> It
     for _, container in engine_containers(workload):
         probe = killing_probe(container)
         given = budget(probe) if probe else Fact()
-        if probe is None or not given.known or given.get() >= need:
+        if probe is None or not given.known:
+            continue
+        if given.get() >= need:
+            yield from _large(workload, probe, given)
+            yield from _impatient(workload, container, probe, given)
             continue
         delay, period, failures = (float(fact.get()) for fact in _timing(probe))
         text = f"the {probe.kind} probe gives {delay:g} + {period:g} x {failures:g} = {given.get():g} s"
@@ -92,14 +96,51 @@ def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> It
             where(workload, Place.PROBES, given),
             f"{text}, but the model needs about {need:.0f} s ({why})",
             remedy,
-            f"{given.get():g}",
+            _threshold(probe),
             # What a fast network could make good is a risk, not a contradiction.
             severity=Severity.WARNING if fastest.known and given.get() >= fastest.get() else None,
             fixes=fixes,
         )
 
 
+def _large(workload: Workload, probe: Probe, given: Fact[float]) -> Iterable[Hit]:
+    """A budget that even the fastest source cannot meet; how fast the own one is, nobody states, so it is a risk."""
+    size = weights(workload)
+    if size is None or workload.engine.load_seconds.known:
+        return
+    fastest = container_seconds(workload).low
+    if given.get() < fastest:
+        text = f"the {probe.kind} probe gives {given.get():g} s, but {size.origin} take {fastest:.0f} s even from the fastest source"
+        remedy = f"add a startupProbe whose periodSeconds x failureThreshold is {math.ceil(fastest * 2 / 60) * 60} or more"
+        yield Hit(where(workload, Place.PROBES, given), text, remedy, _threshold(probe), severity=Severity.WARNING)
+
+
+def _impatient(workload: Workload, container: Container, probe: Probe, given: Fact[float]) -> Iterable[Hit]:
+    """The liveness probe gives up before the readiness probe does, as far as the author's own numbers say."""
+    ready = container.probes.get("readiness")
+    patience = budget(ready) if ready and ready.failure_threshold.known else Fact()
+    if probe.kind != "liveness" or not patience.known or patience.get() <= given.get():
+        return
+    text = f"readiness waits {patience.get():g} s for the engine to load, but liveness kills it after {given.get():g} s"
+    period = max(float(probe.period.default(10).get()), 1)
+    remedy = f"add a startupProbe with periodSeconds {period:g} and failureThreshold {math.ceil(patience.get() / period)}"
+    yield Hit(where(workload, Place.PROBES, given), text, remedy, _threshold(probe), severity=Severity.WARNING)
+
+
+_NEVER_FAILS = re.compile(r"(?:exit 0|(?:/(?:usr/)?bin/)?true|:|(?:/(?:usr/)?bin/)?echo\b[^;&|]*);?")
+
+
+def _cannot_fail(probe: Probe) -> bool:
+    """Whether a probe runs a command that succeeds whatever the engine does."""
+    words = probe.command.get() if probe.command.known else ()
+    shell = len(words) > 2 and words[0].rsplit("/", 1)[-1] in ("sh", "bash", "dash", "ash")
+    text = words[-1] if shell else " ".join(words)
+    return bool(words) and _NEVER_FAILS.fullmatch(text.strip()) is not None
+
+
 _PROBED = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "LeaderWorkerSet", "Rollout")
+# Chart values whose switches say that no probe is on.
+_VALUES = ("Values", "HelmRelease", "HelmChart", "Application", "Kustomization")
 
 
 @rule(
@@ -113,7 +154,7 @@ _PROBED = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "Leade
     links=("https://kubernetes.io/docs/tasks/configure-pod-container/configure-liveness-readiness-startup-probes/",),
 )
 def some_probe(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    if "probes" in workload.operator_adds or workload.origin.kind not in _PROBED or workload.ray is not None:
+    if "probes" in workload.operator_adds or workload.origin.kind not in _PROBED + _VALUES or workload.ray is not None:
         return
     for pod, container in engine_containers(workload):
         if pod.role in ("", "leader") and not container.probes and not _beside(pod):
@@ -169,10 +210,10 @@ def absurd_delay(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
 @rule(
     "ROLL-016",
     Severity.WARNING,
-    demand="A probe is not switched off by its numbers.",
+    demand="A probe can fail.",
     reason="An engine that never starts, or hangs, keeps its GPUs and its place for hours.",
     source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'",
-    remedy="Choose numbers that end within an hour.",
+    remedy="Ask /health, with numbers that end within an hour.",
     fault="probe-disabled",
     settings={"most_seconds": 36000},
 )
@@ -180,9 +221,13 @@ def switched_off(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
     for _, container in engine_containers(workload):
         for probe in container.probes.values():
             given = budget(probe)
-            if given.known and given.get() >= float(settings["most_seconds"]):
+            if _cannot_fail(probe):
+                said = " ".join(probe.command.get())
+                text = f"the {probe.kind} probe runs {said!r}, which succeeds whatever the engine does: a dead one is never seen"
+                yield Hit(probe.path, text, "ask /health of the engine's port", said[:80])
+            elif given.known and given.get() >= float(settings["most_seconds"]):
                 text = f"the {probe.kind} probe fails after {given.get() / 3600:g} h: it is as good as off"
-                yield Hit(where(workload, Place.PROBES, given), text, "choose numbers that end within an hour", f"{given.get():g}")
+                yield Hit(where(workload, Place.PROBES, given), text, "choose numbers that end within an hour", _threshold(probe))
 
 
 @rule(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from interlock.infra.catalog.images import image_reference
-from interlock.infra.facts import Bundle, Container, Fact, Mount, Place, Pod, Workload
+from interlock.infra.facts import Bundle, Container, Fact, Mount, Place, Pod, Workload, known
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import engine_containers, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, drop, rule
@@ -51,7 +51,13 @@ def read_only_root(workload: Workload, bundle: Bundle, settings: Settings) -> It
             yield Hit(fact.path, text, remedy, "true")
 
 
-_CACHES = ("HOME", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE", "XDG_CACHE_HOME", "VLLM_CACHE_ROOT")
+_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
+_NEEDED = (
+    ("the engine's cache", ("VLLM_CACHE_ROOT", "XDG_CACHE_HOME"), ".cache"),
+    ("the hub's cache", ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"), ".cache"),
+    ("Triton's cache", ("TRITON_CACHE_DIR", "TRITON_HOME"), ".triton"),
+)
+"""What is written below HOME: whose it is, the variables that move it, and the folder otherwise."""
 
 
 @rule(
@@ -59,8 +65,9 @@ _CACHES = ("HOME", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "TRANSFOR
     Severity.ERROR,
     demand="A user that the image does not know has a home it can write.",
     reason="Without an entry in /etc/passwd HOME is /, so ~/.cache is /.cache: permission denied at the first download or compile.",
-    source="huggingface/inference-benchmarker#47, opea-project/GenAIInfra#882, llm-d/llm-d#1450",
+    source="huggingface/inference-benchmarker#47, opea-project/GenAIInfra#882, llm-d/llm-d#1450, vllm-project/vllm#10185",
     remedy="Set HOME and the cache variables to a writable volume.",
+    fault="home-not-writable",
     settings={"image_user": 2000},
 )
 def home(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
@@ -70,14 +77,43 @@ def home(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit
         if not (named or (switched_on(non_root) and user.absent)) or container.env_from:
             continue
         image = image_reference(str(container.image.value) if container.image.known else "")
-        if not image.is_on_hub("vllm/vllm-openai") or any(name in container.env for name in _CACHES):
+        own = container.env.get("HOME", known("/"))
+        if not named and any(name in container.env for _, names, _ in _NEEDED for name in names):
+            continue  # Whoever the platform chooses; somebody thought of its caches.
+        if not image.is_on_hub("vllm/vllm-openai") or not own.known or _may_write(pod, container, own.get()):
             continue
-        covered = [mount for mount in _writable(pod, container) if f"{mount.mount_path.rstrip('/')}/".startswith("/.cache/")]
-        if not covered and not (workload.engine.model.known and workload.engine.model.get().startswith("/")):
-            who = f"user {user.get()}" if named else "a user other than root"
-            text = f"{who} has no home in this image: ~/.cache becomes /.cache, which it cannot write"
-            path = (user if named else non_root).path
-            yield Hit(path or where(workload, Place.SECURITY), text, "set HOME and HF_HOME to a writable volume", user.value or "")
+        lost = [what for what, names, folder in _NEEDED if _needs(workload, what) and not _kept(pod, container, names, own.get(), folder)]
+        if not lost:
+            continue
+        who = f"user {user.get()}" if named else "a user other than root"
+        where_to = "has no home in this image (HOME is /)" if own.get() == "/" else f"cannot write its HOME {own.get()}"
+        text = f"{who} {where_to}, and {' and '.join(lost)} {'lies' if len(lost) == 1 else 'lie'} below it: permission denied"
+        path = (user if named else non_root).path
+        level = Severity.WARNING if lost == ["Triton's cache"] else None
+        remedy = "set HOME to a writable volume (or VLLM_CACHE_ROOT, TRITON_CACHE_DIR and HF_HOME each)"
+        yield Hit(path or where(workload, Place.SECURITY), text, remedy, user.value or "", severity=level)
+
+
+def _needs(workload: Workload, what: str) -> bool:
+    """Whether an engine writes there: without compilation only the hub's client does, and with local weights not even that."""
+    if what == "the hub's cache":
+        return not (workload.engine.model.known and workload.engine.model.get().startswith("/"))
+    return not switched_on(workload.engine.flag("enforce-eager"))
+
+
+def _kept(pod: Pod, container: Container, names: tuple[str, ...], own: str, folder: str) -> bool:
+    """Whether a variable moves a cache, or a volume holds its folder below HOME, so that it can be written."""
+    moved = next((container.env[name] for name in names if name in container.env), None)
+    place = moved if moved is not None else known(f"{own.rstrip('/')}/{folder}")
+    return not place.known or _may_write(pod, container, place.get())
+
+
+def _may_write(pod: Pod, container: Container, place: str) -> bool:
+    """Whether a folder lies on a volume that can be written, or where everybody may write."""
+    folder = f"{place.rstrip('/')}/"
+    read_only = switched_on(container.security.get("readOnlyRootFilesystem", Fact()))
+    places = [mount.mount_path for mount in _writable(pod, container)] + ([] if read_only else list(_TEMPORARY))
+    return any(folder.startswith(f"{each.rstrip('/')}/") for each in places)
 
 
 @rule(

@@ -3,16 +3,15 @@
 import re
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Claim, Container, Fact, Place, Pod, Role, Volume, Workload
+from interlock.infra.facts import Bundle, Claim, Container, Fact, Pod, Volume, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.net_services import same_namespace
-from interlock.infra.rules.reading.checkpoint import GATED, gated, weights
-from interlock.infra.rules.reading.units import engine_containers, pod_count, pool_text, switched_on, where
+from interlock.infra.rules.reading.checkpoint import weights
+from interlock.infra.rules.reading.units import engine_containers, pod_count, pool_text, switched_on
 from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.values import bytes_of, gib
 
-_CACHE_PATHS = ("/root/.cache", "/.cache", "/data", "/models", "/model", "/mnt", "/cache", "/workspace", "/home", "/opt", "/var")
 _ONE_NODE = ("ReadWriteOnce", "ReadWriteOncePod")
 
 
@@ -235,30 +234,3 @@ def _downloads(workload: Workload) -> list[tuple[str, str]]:
     if match:
         found.append(("the draft model", match.group(1)))
     return found
-
-
-@rule(
-    "STO-006",
-    Severity.WARNING,
-    demand="A gated model is downloaded with a token.",
-    reason="The hub answers 401 without a token and 403 where the account has not accepted the licence.",
-    source="Hugging Face documentation, 'Gated models'; ray-project/ray#54812, awslabs/data-on-eks#605",
-    remedy="Give HF_TOKEN from a Secret to every engine pod.",
-    links=("https://huggingface.co/docs/hub/models-gated",),
-    settings={"gated": GATED},
-)
-def token(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    model = str(workload.engine.model.value) if workload.engine.model.known else ""
-    if not gated(model, str(settings["gated"])) or "hub-token" in workload.operator_adds:
-        return
-    for pod, container in engine_containers(workload):
-        given = any(name in container.env for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH"))
-        kinds = {volume.name: volume.kind for volume in pod.volumes}
-        cached = any(mount.mount_path.startswith(_CACHE_PATHS) for mount in container.mounts)
-        filled = any(each.role is Role.INIT for each in pod.containers)
-        held = filled or any(kinds.get(m.volume, "") not in ("emptyDir", "configMap", "secret") for m in container.mounts)
-        if not given and not container.env_from and not cached and workload.engine.flag("hf-token").absent:
-            text = f"{model} is gated on the hub (licence and token), and the engine gets no HF_TOKEN"
-            level = Severity.ERROR if official(workload) and not held and workload.engine.complete else Severity.WARNING
-            remedy = "give HF_TOKEN from a Secret, of an account that accepted the licence"
-            yield Hit(where(workload, Place.ENV), text, remedy, model, severity=level)

@@ -105,6 +105,8 @@ def container(case: Mapping[str, Any], pods: int) -> Manifest:
     }
     for path in k8s.get("emptyDirs") or []:
         built["volumeMounts"].append({"name": _volume(path), "mountPath": path})
+    if local_folder(case):
+        built["volumeMounts"].append({"name": "local", "mountPath": local_folder(case)})
     if k8s.get("hostPath"):
         built["volumeMounts"].append({"name": "weights", "mountPath": "/models"})
     if k8s.get("tmp_writable"):
@@ -115,6 +117,13 @@ def container(case: Mapping[str, Any], pods: int) -> Manifest:
     if wait is not None:
         built["lifecycle"] = {"preStop": {"sleep": {"seconds": int(wait)}}}
     return built
+
+
+def local_folder(case: Mapping[str, Any]) -> str:
+    """The first folder of a model's path: the case speaks of a model that lies there."""
+    model = str(mapping(mapping(case.get("vllm")).get("flags")).get("model") or "")
+    held = mapping(case.get("k8s")).get("hostPath") is not None
+    return "/" + model.split("/")[1] if model.startswith("/") and model.count("/") > 1 and not held else ""
 
 
 def _volume(path: str) -> str:
@@ -197,6 +206,7 @@ def pod(case: Mapping[str, Any], pods: int) -> Manifest:
     volumes: list[Manifest] = [cache_volume(k8s)] if cached(k8s) else []
     volumes += [{"name": _volume(path), "emptyDir": {}} for path in k8s.get("emptyDirs") or []]
     volumes += [{"name": "tmp", "emptyDir": {}}] if k8s.get("tmp_writable") else []
+    volumes += [{"name": "local", "persistentVolumeClaim": {"claimName": "local"}}] if local_folder(case) else []
     folder = k8s.get("hostPath")
     volumes += [{"name": "weights", "hostPath": {"path": str(folder)}}] if folder else []
     if k8s.get("hostIPC") is not None:

@@ -1,5 +1,6 @@
 """Helm values: production-stack, llm-d modelservice, and any chart whose values hold a vLLM image; also inside HelmRelease and the like."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -112,6 +113,19 @@ def _any_chart(node: Node, source: Origin, context: Context, depth: int) -> Resu
             yield from _any_chart(child, source, context, depth + 1)
 
 
+_COMMON = re.compile(r"(?:^|\.)controllers\.[^.]+\.containers\.[^.]+$")
+
+
+def _switched(probe: Node) -> Node:
+    """A probe of the common library (bjw-s): off unless it is enabled; with ``custom`` its ``spec`` is the probe itself."""
+    if probe["enabled"].boolean().value is not True:
+        return Node(None, probe.path)
+    if probe["custom"].boolean().value is True:
+        return probe["spec"]
+    # The library fills in the handler from the Service's port.
+    return Overlay(probe["spec"].value if probe["spec"] else {}, probe["spec"].path, {"tcpSocket": Node({}, probe.path)})
+
+
 def _runs_vllm(node: Node) -> bool:
     image = node["image"]
     if not image or node["containers"].is_list:
@@ -123,17 +137,21 @@ def _runs_vllm(node: Node) -> bool:
 def _chart_engine(node: Node, source: Origin, context: Context) -> Result:
     args = next((node[key] for key in _ARGS if node[key].is_list or node[key].string()), Node(None, f"{node.path}.args"))
     env = next((node[key] for key in _ENV if node[key]), Node(None))
+    switched = node["probes"] if node["probes"].mapping and not any(node[key] for key in _PROBES) else Node(None)
     probes = {key: node[key] if node[key]["httpGet"] or node[key]["periodSeconds"] else Node(None) for key in _PROBES}
+    probes |= {key: _switched(switched[key.removesuffix("Probe")]) for key in _PROBES if switched}
     command = node["command"] if node["command"] else node["image"]["command"]
     fields = {"image": image_of(node), "args": listed(args), "env": env, "command": listed(command), **probes}
     container = Overlay(node.value, node.path, {**fields, "name": Node("engine", node.path), "volumeMounts": Node(None)})
     limits = node["resources"]["limits"].mapping
     # Probes written out whole are passed on as they are; without a startupProbe the liveness probe is the one that kills.
-    stated = probes["startupProbe"] or (probes["livenessProbe"]["httpGet"] and not node["startupProbe"])
+    stated = bool(switched) or probes["startupProbe"] or (probes["livenessProbe"]["httpGet"] and not node["startupProbe"])
     adds = ADDS - ({"gpus"} if any("gpu" in (scalar_text(key) or "") for key in limits) else set()) - ({"probes"} if stated else set())
     for item in pod_of(node, container, source, context, adds):
         if isinstance(item, Workload):
             model = next((node[key].text() for key in _MODELS if node[key] and not node[key].mapping), item.engine.model)
-            engine = replace(item.engine, complete=False, model=item.engine.model if item.engine.model.known else model)
+            # Below controllers.*.containers.* of the common library the words are those of the container, and nothing is added.
+            whole = item.engine.complete and _COMMON.search(node.path) is not None and node["command"].is_list
+            engine = replace(item.engine, complete=whole, model=item.engine.model if item.engine.model.known else model)
             count = node.first("replicaCount", "replicas").integer()
             yield replace(item, engine=sized(engine), replicas=count)

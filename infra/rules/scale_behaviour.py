@@ -1,0 +1,102 @@
+"""How an autoscaler follows its metric: when it lets go, and whether the number it reads is the number that was meant."""
+
+import re
+from collections.abc import Iterable
+
+from interlock.infra.facts import Bundle, Fact
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading.load import likely_start_seconds
+from interlock.infra.rules.rule import Hit, Settings, put, rule
+from interlock.infra.rules.scale_autoscalers import target_of
+from interlock.infra.values import seconds
+
+_KEDA = ("https://keda.sh/docs/latest/reference/scaledobject-spec/",)
+_HPA = ("https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/",)
+
+
+@rule(
+    "SCALE-013",
+    Severity.WARNING,
+    demand="An engine is not stopped at the first quiet moment.",
+    reason="It takes minutes to load again, and every request of that time waits or fails.",
+    source="keda.sh documentation, 'ScaledObject specification' (cooldownPeriod); Kubernetes documentation, HPA (stabilization, 300 s)",
+    remedy="Wait longer than a start takes before scaling down.",
+    fault="scale-flapping",
+    links=_KEDA,
+    settings={"least_window_seconds": 60},
+    of="bundle",
+)
+def flapping(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    for scaler in bundle.autoscalers:
+        workload = target_of(scaler, bundle)
+        if workload is None:
+            continue
+        start = likely_start_seconds(workload)
+        cooldown = scaler.options.get("cooldownPeriod", Fact()).map(seconds)
+        to_zero = scaler.origin.kind == "ScaledObject" and scaler.min_replicas.default(0).value == 0
+        if to_zero and cooldown.known and cooldown.get() < start:
+            text = f"{cooldown.get():g} s without load stop the last replica, and the next request waits about {start:.0f} s for a new one"
+            remedy = f"set cooldownPeriod to 300 or more (a start takes about {start:.0f} s), or minReplicaCount to 1"
+            yield Hit(
+                cooldown.path, text, remedy, f"{cooldown.get():g}", origin=scaler.origin, fixes=put(cooldown.path, max(300, round(start)))
+            )
+        window = scaler.options.get("stabilizationWindowSeconds", Fact()).map(seconds)
+        if window.known and window.get() < float(settings["least_window_seconds"]):
+            text = f"{window.get():g} s of stabilization: one quiet sample stops an engine that takes about {start:.0f} s to come back"
+            remedy = "set stabilizationWindowSeconds to 300 (the default), or leave it out"
+            yield Hit(window.path, text, remedy, f"{window.get():g}", origin=scaler.origin, fixes=put(window.path, 300))
+
+
+# An aggregation over the pods whose result does not grow with their number.
+_OF_ONE_POD = re.compile(r"\s*(avg|max|min|quantile)\s*(?:\((?!.*\)\s*by\b)|by\s*\(\s*\))", re.IGNORECASE)
+
+
+@rule(
+    "SCALE-014",
+    Severity.WARNING,
+    demand="A metric that is one pod's already is not divided by the pods again.",
+    reason="With AverageValue (KEDA's default) the autoscaler divides the result by the replicas: the more run, the less load it sees.",
+    source="keda.sh documentation, 'ScaledObject specification' (metricType); Kubernetes documentation, HPA (algorithm details)",
+    remedy="Ask for the sum, or set metricType: Value.",
+    fault="metric-divided-twice",
+    links=_KEDA,
+    of="bundle",
+)
+def divided_twice(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    for scaler in bundle.autoscalers:
+        if scaler.origin.kind != "ScaledObject" or target_of(scaler, bundle) is None:
+            continue
+        for source, query, path in scaler.metrics:
+            kind = scaler.types.get(path, Fact()).default("AverageValue")
+            found = _OF_ONE_POD.match(query.get()) if query.known and source == "prometheus" else None
+            if found and kind.value == "AverageValue":
+                text = f"{found[1]}(...) is one pod's number, and metricType AverageValue divides it by the replicas again"
+                remedy = "ask for sum(...), or set metricType: Value on the trigger"
+                place = kind.path or f"{path.removesuffix('.metadata.query')}.metricType"
+                yield Hit(path, text, remedy, query.get()[:80], origin=scaler.origin, fixes=put(place, "Value"))
+
+
+@rule(
+    "SCALE-015",
+    Severity.ERROR,
+    demand="A custom metric of an autoscaler is one that the metrics adapter exports.",
+    reason="The metrics API answers NotFound, so the autoscaler never scales; only its events say so.",
+    source="kubernetes-sigs/prometheus-adapter docs/config.md (naming); Kubernetes documentation, HPA (custom metrics)",
+    remedy="Use the name that a rule of the adapter exports.",
+    fault="metric-not-exported",
+    links=_HPA,
+    of="bundle",
+)
+def exported(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    rules = [query for query in bundle.queries if query.use == "adapter"]
+    if not rules or any(not each.exports.known for each in rules):
+        return
+    names = sorted({each.exports.get() for each in rules})
+    for scaler in bundle.autoscalers:
+        for source, name, path in scaler.metrics:
+            custom = scaler.origin.kind == "HorizontalPodAutoscaler" and source in ("Pods", "Object")
+            if custom and name.known and name.get() not in names and target_of(scaler, bundle):
+                text = f"the adapter of these documents exports {', '.join(names[:5])}, and no {name.get()}"
+                remedy = f"use {names[0]}" if len(names) == 1 else "use one of these names, or add a rule to the adapter"
+                fixes = put(path, names[0]) if len(names) == 1 else ()
+                yield Hit(path or name.path, text, remedy, name.get(), origin=scaler.origin, fixes=fixes)

@@ -1,0 +1,162 @@
+"""Files that the engine opens at start: on which volume they lie, who may download them, and whether the hub's cache can be written."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from interlock.infra.catalog.images import image_reference
+from interlock.infra.facts import Bundle, Container, Fact, Mount, Place, Pod, Role, Workload, known
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.gpu_devices import official
+from interlock.infra.rules.reading.checkpoint import GATED, gated
+from interlock.infra.rules.reading.units import engine_containers, older, switched_on, where
+from interlock.infra.rules.rule import Hit, Settings, drop, rule
+
+_CACHE_PATHS = ("/root/.cache", "/.cache", "/data", "/models", "/model", "/mnt", "/cache", "/workspace", "/home", "/opt", "/var")
+TOKEN_NAMES = (
+    "HF_HUB_TOKEN",
+    "HUGGINGFACE_TOKEN",
+    "HUGGINGFACE_HUB_TOKEN",
+    "HUGGING_FACE_TOKEN",
+    "HUGGINGFACEHUB_API_TOKEN",
+    "HF_API_TOKEN",
+)
+"""Variables that people set for HF_TOKEN and that nothing reads."""
+_EMPTY = ("emptyDir", "configMap", "secret")
+
+
+def _kind(pod: Pod, mount: Mount) -> str:
+    return next((volume.kind for volume in pod.volumes if volume.name == mount.volume), "")
+
+
+@rule(
+    "STO-006",
+    Severity.WARNING,
+    demand="A gated model is downloaded with a token.",
+    reason="The hub answers 401 without a token and 403 where the account has not accepted the licence.",
+    source="Hugging Face documentation, 'Gated models'; ray-project/ray#54812, awslabs/data-on-eks#605",
+    remedy="Give HF_TOKEN from a Secret to every engine pod.",
+    fault="gated-without-token",
+    links=("https://huggingface.co/docs/hub/models-gated",),
+    settings={"gated": GATED},
+)
+def token(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    model = str(workload.engine.model.value) if workload.engine.model.known else ""
+    if not gated(model, str(settings["gated"])) or "hub-token" in workload.operator_adds:
+        return
+    for pod, container in engine_containers(workload):
+        given = any(name in container.env for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH"))
+        if given or container.env_from or not workload.engine.flag("hf-token").absent:
+            continue
+        # What an init container fills, or a volume that outlives the pod, may hold the files already.
+        filled = any(each.role is Role.INIT for each in pod.containers)
+        lasting = [mount for mount in container.mounts if filled or _kind(pod, mount) not in _EMPTY]
+        if any(mount.mount_path.startswith(_CACHE_PATHS) for mount in lasting):
+            continue
+        text = f"{model} is gated on the hub (licence and token), and the engine gets no HF_TOKEN"
+        level = Severity.ERROR if official(workload) and not filled and not lasting and workload.engine.complete else Severity.WARNING
+        wrong = next((name for name in TOKEN_NAMES if name in container.env), "")
+        text += f" (nothing reads {wrong})" if wrong else ""
+        remedy = f"rename {wrong} to HF_TOKEN" if wrong else "give HF_TOKEN from a Secret, of an account that accepted the licence"
+        path = _entry(container.env[wrong].path) if wrong else where(workload, Place.ENV)
+        yield Hit(path, text, remedy, wrong or model, severity=level)
+
+
+def _entry(path: str) -> str:
+    """The name of the list entry under which a variable's value stands."""
+    match = re.match(r"(.*\benv\[\d+\])", path)
+    return f"{match[1]}.name" if match else path
+
+
+_HUB = (("HF_HUB_CACHE", ""), ("HUGGINGFACE_HUB_CACHE", ""), ("HF_HOME", "/hub"))
+
+
+def _cache_folder(container: Container) -> Fact[str]:
+    """Where the hub's client keeps its files."""
+    for name, below in _HUB:
+        if name in container.env:
+            return container.env[name].map(lambda text, below=below: text.rstrip("/") + below)  # type: ignore[misc]
+    base = container.env.get("HOME", known("/root"))
+    return base.map(lambda text: f"{text.rstrip('/')}/.cache/huggingface/hub")
+
+
+def _mount_of(container: Container, place: str) -> Mount | None:
+    """The volume mount in which a path lies: the longest that holds it."""
+    holding = [mount for mount in container.mounts if f"{place.rstrip('/')}/".startswith(f"{mount.mount_path.rstrip('/')}/")]
+    return max(holding, key=lambda mount: len(mount.mount_path), default=None)
+
+
+def _of_the_hub(workload: Workload) -> bool:
+    model = workload.engine.model
+    return model.known and not str(model.value).startswith((".", "/")) and "://" not in str(model.value) and "/" in str(model.value)
+
+
+@rule(
+    "STO-007",
+    Severity.ERROR,
+    demand="The cache of a model that is named by its id can be written.",
+    reason="The hub's client makes folders, locks and references there even when every file is present; the start fails.",
+    source="huggingface/huggingface_hub#2797, changed by #4525 (July 2026); huggingface/transformers#47852",
+    remedy="Mount it writable, or name the folder of the files as the model.",
+    fault="hub-cache-read-only",
+    settings={"error_before": "0.20.0"},
+)
+def cache_read_only(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    if not _of_the_hub(workload) or not workload.engine.flag("download-dir").absent:
+        return
+    for _, container in engine_containers(workload):
+        folder = _cache_folder(container)
+        mount = _mount_of(container, folder.get()) if folder.known else None
+        if mount is None or not mount.read_only:
+            continue
+        offline = switched_on(container.env.get("HF_HUB_OFFLINE", Fact()))
+        # Newer clients read a complete cache; a missing file or a new revision still fails.
+        sure = older(workload, str(settings["error_before"])) and not offline
+        text = f"{workload.engine.model.get()} is looked up in {folder.get()}, which is mounted read-only: the client cannot write there"
+        remedy = f"mount {mount.mount_path} writable, or name the folder of the files instead of the id"
+        path = f"{mount.path}.readOnly"
+        yield Hit(path, text, remedy, "true", severity=None if sure else Severity.WARNING, fixes=drop(path))
+
+
+_IN_IMAGE = ("/vllm-workspace/", "/usr/", "/opt/", "/etc/", "/tmp/", "/app/")
+_PATH_FLAGS = ("tokenizer", "chat-template", "config", "tool-parser-plugin", "ssl-keyfile", "ssl-certfile")
+
+
+def _opened(workload: Workload) -> Iterator[tuple[str, Fact[str], str]]:
+    """(what, fact, path) of every file or folder that the command line names."""
+    engine = workload.engine
+    if engine.model.known:
+        yield "the model", engine.model, str(engine.model.value)
+    for name in _PATH_FLAGS:
+        flag = engine.flag(name)
+        if flag.known:
+            yield f"--{name}", flag, str(flag.value)
+    adapters = engine.flag("lora-modules")
+    for item in str(adapters.value).split() if adapters.known else ():
+        named, equals, place = item.partition("=")
+        if equals and place:
+            yield f"adapter {named}", adapters, place
+
+
+@rule(
+    "STO-008",
+    Severity.ERROR,
+    demand="A local path that the engine opens lies on a volume.",
+    reason="The project's own image holds no models, adapters or templates there: the start ends with no such file.",
+    source="Dockerfile of vllm/vllm-openai (what the image holds); Kubernetes documentation, 'Volumes'",
+    remedy="Mount the volume that holds it.",
+    fault="local-path-missing",
+)
+def on_a_volume(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    plain = workload.engine.complete and workload.engine.entrypoint in ("serve", "module", "image")
+    if not plain or workload.operator_adds or workload.ray is not None:
+        return
+    for pod, container in engine_containers(workload):
+        image = image_reference(str(container.image.value) if container.image.known else "")
+        # Webhooks that mount data into pods are asked for by annotations or labels of theirs.
+        if not image.is_on_hub("vllm/vllm-openai") or pod.annotations or workload.engine.container not in ("", container.name):
+            continue
+        for what, fact, place in _opened(workload):
+            if place.startswith("/") and not place.startswith(_IN_IMAGE) and _mount_of(container, place) is None:
+                text = f"{what} is {place}, and no volume is mounted there: the stock image holds nothing of that name"
+                remedy = f"mount the volume that holds it at {place.rsplit('/', 1)[0] or '/'}, or name the model by its id on the hub"
+                yield Hit(fact.path or where(workload, Place.VOLUMES), text, remedy, place)
