@@ -13,12 +13,13 @@ import pulumi
 
 from interlock.infra.catalog.kinds import kind_of_object
 from interlock.infra.config.stores import Keep
+from interlock.infra.manifests.runtime import part_of
 
 
 def apply(name: str, manifest: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.Resource:
     """Registers ``manifest`` (camelCase) under the logical ``name``. Inputs may stand anywhere in it.
 
-    A Node is patched: its other fields belong to whoever made it.
+    A Node is patched: its other fields belong to whoever made it. So is the runtime's archive, which may be there already.
     """
     return pulumi.CustomResource(_token(manifest), name, _awaited(manifest), pulumi.ResourceOptions.merge(_of_the_sdk(), opts))
 
@@ -36,7 +37,8 @@ def protected(keep: Keep) -> bool:
 def _token(manifest: Mapping[str, Any]) -> str:
     """The resource's type: ``kubernetes:apps/v1:Deployment``; the group without a name is called core."""
     api = manifest["apiVersion"]
-    kind = "NodePatch" if manifest["kind"] == "Node" else manifest["kind"]
+    patched = manifest["kind"] == "Node" or part_of(manifest) == "archive"
+    kind = f"{manifest['kind']}Patch" if patched else manifest["kind"]
     return f"kubernetes:{api if '/' in api else f'core/{api}'}:{kind}"
 
 

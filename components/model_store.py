@@ -8,12 +8,13 @@ import pulumi
 from interlock.components._given import Given
 from interlock.components._k8s import kept, protected
 from interlock.components._made import ANY_POOL, Recipe, make, register, stand_in
+from interlock.components._runtime import apply_runtime
 from interlock.components.arguments.cluster import WaiverSettings
 from interlock.components.arguments.pools import PoolSettings
 from interlock.components.arguments.stores import StoreSettings
 from interlock.infra.config import ClusterConfig
 from interlock.infra.errors import ConfigError, Problem
-from interlock.infra.manifests.alone import with_program
+from interlock.infra.manifests.alone import with_runtime
 from interlock.infra.manifests.bundles import store_bundle
 from interlock.infra.manifests.sets import StoreObjects
 from interlock.infra.plan.types import ClusterPlan
@@ -55,7 +56,7 @@ class ModelStore(pulumi.ComponentResource):
         made = make(RECIPE, name, args)
         super().__init__("interlock:index:ModelStore", name, {}, opts)
         spec = made.objects
-        before: list[pulumi.Resource] = []
+        before: list[pulumi.Resource] = apply_runtime(made, name, self, ())
         for manifest in spec.volumes:
             holds = manifest["kind"] in DATA
             # Unset, and not false, where the plan asks for nothing: then the component's own options reach its children.
@@ -98,7 +99,7 @@ def _config(name: str, read: Given) -> dict[str, Any]:
 
 def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> StoreObjects:
     store = store_bundle(config, plan.stack, 0)
-    return with_program(store, config, plan.stack, store.name)
+    return with_runtime(store, config, plan.stack, store.name)
 
 
 RECIPE = Recipe("ModelStore", ModelStoreArgs, _config, _build, words={"stores[0]": "store"}, tells=("store", "pools", "namespace"))

@@ -7,13 +7,14 @@ import pulumi
 
 from interlock.components._given import Given
 from interlock.components._made import Recipe, formerly, make, register
+from interlock.components._runtime import apply_runtime
 from interlock.components.arguments.cluster import WaiverSettings
 from interlock.components.arguments.pools import PoolSettings
 from interlock.components.arguments.servers import ServerSettings
 from interlock.components.arguments.stores import StoreSettings
 from interlock.infra.config import ClusterConfig
 from interlock.infra.errors import ConfigError, Problem
-from interlock.infra.manifests.alone import with_program
+from interlock.infra.manifests.alone import with_runtime
 from interlock.infra.manifests.bundles import server_bundle
 from interlock.infra.manifests.sets import ServerObjects
 from interlock.infra.plan.types import ClusterPlan
@@ -75,15 +76,15 @@ class VllmServer(pulumi.ComponentResource):
         made = make(RECIPE, name, args)
         super().__init__("interlock:index:VllmServer", name, {}, formerly("InferenceServer", opts))
         spec = made.objects
-        before: list[pulumi.Resource] = []
-        for manifest in spec.manifests:
+        before: list[pulumi.Resource] = apply_runtime(made, name, self, ())
+        for manifest in spec.workload:
             options = pulumi.ResourceOptions(parent=self, depends_on=list(before))
             if manifest["kind"] in WORKLOADS:
                 timeout = f"{spec.update_timeout}s"
                 timeouts = pulumi.CustomTimeouts(create=timeout, update=timeout, delete=f"{spec.delete_timeout}s")
                 options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(custom_timeouts=timeouts))
             child = made.apply(spec.logical_name(name, manifest), manifest, options)
-            if manifest["kind"] in ("ResourceClaimTemplate", "ConfigMap"):
+            if manifest["kind"] == "ResourceClaimTemplate":
                 before.append(child)
         self.url = made.output(spec.url)
         self.external_url = made.output(spec.external_url)
@@ -145,7 +146,7 @@ def _pinned(server: Mapping[str, Any], digest: str, read: Given) -> dict[str, An
 
 def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> ServerObjects:
     server = server_bundle(plan, plan.servers[0], {store.name: store for store in config.stores})
-    return with_program(server, config, plan.stack, server.name)
+    return with_runtime(server, config, plan.stack, server.name)
 
 
 RECIPE = Recipe(

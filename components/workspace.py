@@ -8,6 +8,7 @@ import pulumi
 from interlock.components._given import Given
 from interlock.components._k8s import kept, protected
 from interlock.components._made import ANY_POOL, Recipe, make, register
+from interlock.components._runtime import apply_runtime
 from interlock.components.arguments.cluster import WaiverSettings
 from interlock.components.arguments.stores import StoreSettings
 from interlock.infra.config import ClusterConfig
@@ -48,10 +49,7 @@ class Workspace(pulumi.ComponentResource):
         if spec.namespace is not None:
             options = pulumi.ResourceOptions(parent=self, protect=protected(spec.keep) or None, retain_on_delete=kept(spec.keep) or None)
             before.append(made.apply(f"{name}-namespace", spec.namespace, options))
-        for manifest in spec.manifests:
-            if manifest is spec.namespace:
-                continue
-            made.apply(f"{name}-{manifest['kind'].lower()}", manifest, pulumi.ResourceOptions(parent=self, depends_on=before))
+        apply_runtime(made, name, self, before)
         # Whoever builds on the name waits for the namespace.
         self.namespace = pulumi.Output.all(made.output(spec.name), *(each.urn for each in before)).apply(lambda known: str(known[0]))
         register(self)
@@ -63,7 +61,7 @@ def _config(name: str, read: Given) -> dict[str, Any]:
 
 
 def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> WorkspaceObjects:
-    return workspace(config, plan.stack)
+    return workspace(config, plan)
 
 
 RECIPE = Recipe("Workspace", WorkspaceArgs, _config, _build)

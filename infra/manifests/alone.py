@@ -1,26 +1,23 @@
-"""What objects need that are made alone: in a stack, the program that their pods run is made once for the whole namespace."""
+"""What objects need that are made alone: in a stack, the runtime of their pods is made once for the whole namespace."""
 
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.manifests.placed import Draft, finished
-from interlock.infra.manifests.prefetch import program, script_map, script_name
+from interlock.infra.manifests.runtime import runtime_name, runtime_objects
 from interlock.infra.manifests.sets import ObjectSet
-from interlock.infra.naming import content_hash, joined
 
 Objects = TypeVar("Objects", bound=ObjectSet)
 
 
-def with_program(objects: Objects, config: ClusterConfig, stack: str, owner: str) -> Objects:
-    """``objects``, led by a ConfigMap with the program when one of them runs it. Its name is the owner's: no two owners share one."""
-    shared = script_name()
+def with_runtime(objects: Objects, config: ClusterConfig, stack: str, owner: str) -> Objects:
+    """``objects``, led by the runtime when one of them runs it. Its name is the owner's: no two owners share one."""
+    shared = runtime_name()
     if not any(_holds(draft.manifest, shared) for draft in objects.drafts):
         return objects
-    own = joined(owner, "program", content_hash(program()))
-    made = finished(script_map(stack, config.namespace), "namespace", whole=True)
-    drafts = (made, *objects.drafts)
-    return replace(objects, drafts=tuple(_renamed(draft, shared, own) for draft in drafts))
+    made = (finished(each, "namespace", whole=True) for each in runtime_objects(stack, config.namespace, owner))
+    return replace(objects, drafts=(*made, *(_renamed(draft, shared, runtime_name(owner)) for draft in objects.drafts)))
 
 
 def _holds(value: Any, text: str) -> bool:

@@ -14,9 +14,10 @@ from interlock.infra.manifests.mig import mig_objects
 from interlock.infra.manifests.namespace import namespace_object
 from interlock.infra.manifests.node_pools import pool_intent, pool_objects
 from interlock.infra.manifests.placed import Draft, Manifest, bare, finished, put
-from interlock.infra.manifests.prefetch import needs_program, prefetch_objects, script_map
+from interlock.infra.manifests.prefetch import prefetch_objects
 from interlock.infra.manifests.priority import priority_objects
 from interlock.infra.manifests.quota import tenant_objects
+from interlock.infra.manifests.runtime import needs_runtime, runtime_objects
 from interlock.infra.manifests.servers import server_objects
 from interlock.infra.manifests.sets import (
     GpuLayerObjects,
@@ -49,7 +50,7 @@ def stack_objects(config: ClusterConfig, plan: ClusterPlan) -> StackObjects:
         gpu_layer=gpu_layer(config, plan.stack) if platform else GpuLayerObjects(()),
         pools=tuple(node_pool(config, plan.stack, index) for index in range(len(config.pools))) if platform else (),
         tenants=tuple(tenant(config, plan.stack, index) for index in range(len(config.tenants))) if platform else (),
-        workspace=workspace(config, plan.stack) if serving else None,
+        workspace=workspace(config, plan) if serving else None,
         stores=tuple(store_bundle(config, plan.stack, index) for index in range(len(config.stores))) if serving else (),
         servers=tuple(server_bundle(plan, server, stores) for server in plan.servers) if serving else (),
     )
@@ -114,10 +115,10 @@ def tenant(config: ClusterConfig, stack: str, index: int) -> TenantObjects:
     return TenantObjects(drafts(f"tenants[{index}]", tenant_objects(config, made, stack)), name=made.name)
 
 
-def workspace(config: ClusterConfig, stack: str) -> WorkspaceObjects:
-    """The namespace of ``stack``, and the program that its stores' Jobs and copies run."""
-    made = [namespace_object(config, stack)] if config.create_namespace else []
-    made += [script_map(stack, config.namespace)] if needs_program(config) else []
+def workspace(config: ClusterConfig, plan: ClusterPlan) -> WorkspaceObjects:
+    """The namespace of the stack, and the runtime of its pods."""
+    made = [namespace_object(config, plan.stack)] if config.create_namespace else []
+    made += runtime_objects(plan.stack, config.namespace) if needs_runtime(config, plan) else []
     return WorkspaceObjects(drafts("namespace", made), name=config.namespace, keep=namespace_keep(config))
 
 

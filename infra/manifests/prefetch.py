@@ -1,7 +1,5 @@
 """Bringing weights: a Job per model and revision that fills a store, and the copy to a node's own disk."""
 
-from functools import cache
-from importlib import resources
 from typing import Any
 
 from interlock.infra.catalog.tables import table
@@ -9,21 +7,15 @@ from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.stores import PrefetchConfig, StoreConfig, StoreKind
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.manifests.placed import put
+from interlock.infra.manifests.runtime import command, digest, runtime_volume
 from interlock.infra.naming import content_hash, joined, label
 from interlock.infra.plan.stores import claim_name, folder, toleration_keys
 
 CONTAINER = "weights"
-SCRIPT = "weights.py"
 NEVER = 2
 """Exit code of the program for what a retry cannot help."""
 DEADLINE = 6 * 3600
 """Seconds that a download may take: 100 MB/s bring 2 TB in that time."""
-
-
-@cache
-def program() -> str:
-    """The text of the program that pods run."""
-    return resources.files("interlock.runtime").joinpath(SCRIPT).read_text("utf-8")
 
 
 def tools_image() -> str:
@@ -31,33 +23,12 @@ def tools_image() -> str:
     return str(table("tools_image.json")["image"])
 
 
-def script_name() -> str:
-    """Name of the ConfigMap with the program, by its content."""
-    return joined("interlock-weights", content_hash(program()))
-
-
-def script_map(stack: str, namespace: str) -> Manifest:
-    """The program as an immutable ConfigMap."""
-    names = {"app.kubernetes.io/managed-by": MANAGED_BY, label("stack"): stack}
-    return manifest("v1", "ConfigMap", script_name(), namespace, names, immutable=True, data={SCRIPT: program()})
-
-
-def script_volume() -> tuple[dict[str, Any], dict[str, Any]]:
-    """(volume, mount) of the program."""
-    return {"name": "program", "configMap": {"name": script_name()}}, {"name": "program", "mountPath": "/opt/interlock", "readOnly": True}
-
-
-def needs_program(config: ClusterConfig) -> bool:
-    """Whether any pod of the stack runs the program."""
-    return any(store.prefetch or store.kind is StoreKind.NODE_SYNC for store in config.stores)
-
-
 def sync_container(path: str, image: str, mounts: list[dict[str, Any]]) -> dict[str, Any]:
     """The init container that copies one folder of the source to the node. It runs on the engine's image, which is there anyway."""
     return {
         "name": "weights-sync",
         "image": image,
-        "command": ["python3", f"/opt/interlock/{SCRIPT}"],
+        "command": command("weights"),
         "args": ["sync", "--source", f"/source/{path}", "--target", f"/target/{path}"],
         # The folder of the node belongs to root.
         "securityContext": {"runAsUser": 0, "runAsNonRoot": False, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
@@ -73,8 +44,8 @@ def prefetch_objects(config: ClusterConfig, store: StoreConfig, stack: str) -> l
 
 
 def job_name(store: StoreConfig, prefetch: PrefetchConfig, node: str) -> str:
-    """Name of a Job: a changed revision, program or image makes another Job, the same ones find it done."""
-    return joined(store.name, "fetch", content_hash([prefetch.model_dump(mode="json"), node, program(), tools_image()]))
+    """Name of a Job: a changed revision, runtime or image makes another Job, the same ones find it done."""
+    return joined(store.name, "fetch", content_hash([prefetch.model_dump(mode="json"), node, digest(), tools_image()]))
 
 
 def _job(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, node: str, stack: str) -> Manifest:
@@ -99,7 +70,7 @@ def _job(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, no
 
 
 def _pod(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, node: str) -> dict[str, Any]:
-    script, mount = script_volume()
+    runtime, mount = runtime_volume()
     on_node = store.kind is StoreKind.HOST_PATH
     target: dict[str, Any] = {"hostPath": {"path": store.path, "type": "DirectoryOrCreate"}}
     if not on_node:
@@ -118,7 +89,7 @@ def _pod(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, no
             "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "volumes": [script, {"name": "store", **target}],
+        "volumes": [runtime, {"name": "store", **target}],
         "containers": [_container(prefetch, [mount, {"name": "store", "mountPath": "/store"}])],
     }
     if node:
@@ -134,7 +105,7 @@ def _container(prefetch: PrefetchConfig, mounts: list[dict[str, Any]]) -> dict[s
         "name": CONTAINER,
         "image": prefetch.image or tools_image(),
         "imagePullPolicy": "IfNotPresent",
-        "command": ["python3", f"/opt/interlock/{SCRIPT}"],
+        "command": command("weights"),
         "args": args,
         "env": [{"name": "HF_TOKEN", "valueFrom": token}] if prefetch.token_secret else [],
         "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},

@@ -7,6 +7,7 @@ from interlock.infra.config.stores import Keep
 from interlock.infra.manifests.node_pools import PoolIntent
 from interlock.infra.manifests.placed import Draft, Manifest
 from interlock.infra.manifests.prefetch import DEADLINE
+from interlock.infra.manifests.runtime import part_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +103,8 @@ class StoreObjects(ObjectSet):
 
     @property
     def volumes(self) -> list[Manifest]:
-        """All but the Jobs."""
-        return [made for made in self.manifests if made["kind"] != "Job"]
+        """All but the Jobs and the runtime."""
+        return [made for made in self.manifests if made["kind"] != "Job" and not part_of(made)]
 
     @property
     def jobs(self) -> list[Manifest]:
@@ -139,6 +140,11 @@ class ServerObjects(ObjectSet):
     """Labels of its pods, and of no others."""
     secrets: dict[str, str]
     """Names of Secrets by use."""
+
+    @property
+    def workload(self) -> list[Manifest]:
+        """All but the runtime."""
+        return [made for made in self.manifests if not part_of(made)]
 
     @staticmethod
     def logical_name(component: str, manifest: Manifest) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig, StoreKind
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
-from interlock.infra.manifests.prefetch import script_volume, sync_container
+from interlock.infra.manifests.prefetch import sync_container
+from interlock.infra.manifests.runtime import runtime_volume
 from interlock.infra.naming import joined, label
 from interlock.infra.plan.stores import WEIGHTS_DIR, access_mode, cache_key, claim_name
 from interlock.infra.plan.types import PlannedServer
@@ -80,12 +81,12 @@ def init_for(store: StoreConfig | None, source: StoreConfig | None, server: Plan
     """
     if store is None or source is None or store.kind is not StoreKind.NODE_SYNC:
         return [], []
-    script, mount = script_volume()
+    _, mount = runtime_volume()
     folder = server.args.model.removeprefix(f"{WEIGHTS_DIR}/")
     container = sync_container(
         folder, server.image, [mount, {"name": VOLUME, "mountPath": "/target"}, {"name": SOURCE, "mountPath": "/source"}]
     )
-    return [container], [script, volume(source, SOURCE, read_only=True)]
+    return [container], [volume(source, SOURCE, read_only=True)]
 
 
 def cache_for(store: StoreConfig, server: PlannedServer, gpu: str) -> Volumes:

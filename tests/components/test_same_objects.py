@@ -20,10 +20,10 @@ awaited = _k8s._awaited
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.yaml"))
 
 
-def without_awaits(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The object without what tells the provider how to wait for it."""
+def as_rendered(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The object without what tells the provider how to wait for it, and the garbage collector whose it is (known in a cluster only)."""
     annotations = {key: value for key, value in manifest["metadata"].get("annotations", {}).items() if not key.startswith("pulumi.com/")}
-    metadata = {key: value for key, value in manifest["metadata"].items() if key != "annotations"}
+    metadata = {key: value for key, value in manifest["metadata"].items() if key not in ("annotations", "ownerReferences")}
     return {**manifest, "metadata": metadata | ({"annotations": annotations} if annotations else {})}
 
 
@@ -39,13 +39,13 @@ def test_the_program_registers_what_render_prints(run_program: Callable[..., Any
     given: list[Any] = []
 
     def kept(manifest: Any) -> dict[str, Any]:
-        given.append(manifest)
+        given.append(as_rendered(manifest))
         return awaited(manifest)
 
     monkeypatch.setattr(_k8s, "_awaited", kept)
     recorded = run_program(lambda: deploy(settings, made, "uid-1")).resources
-    rendered = [without_awaits(each) for each in render(read.config, made)]
+    rendered = [as_rendered(each) for each in render(read.config, made)]
     # The engine hears of a resource when those before it are answered, so only the program itself knows its order.
     assert given == rendered
-    registered = [without_awaits(each.inputs) for each in recorded if "apiVersion" in each.inputs and "metadata" in each.inputs]
+    registered = [as_rendered(each.inputs) for each in recorded if "apiVersion" in each.inputs and "metadata" in each.inputs]
     assert sorted(registered, key=identity) == sorted(rendered, key=identity)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from interlock.infra.manifests import archive as packer
 from interlock.runtime import board
 from interlock.runtime import silence as rule
 from tools.engine_env import env
-from tools.runtime.archive import NAME, content, pack
 from tools.runtime.load import Tally
 from tools.runtime.real import RealContainer, container
 from tools.runtime.testing import until
@@ -30,8 +30,8 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The zipapp."""
     if not env.whole(env.folder()):
         pytest.skip("the engine environment is not built: python -m tools.engine_env")
-    path = tmp_path_factory.mktemp("archive") / NAME
-    path.write_bytes(pack(content()))
+    path = tmp_path_factory.mktemp("archive") / packer.NAME
+    path.write_bytes(packer.archive())
     return path
 
 

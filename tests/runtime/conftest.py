@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tools.runtime.archive import NAME, content, pack
+from interlock.infra.manifests import archive as packer
 from tools.runtime.testing import Container, pretend
 
 
 @pytest.fixture(scope="session")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The zipapp, as pods get it."""
-    path = tmp_path_factory.mktemp("archive") / NAME
-    path.write_bytes(pack(content()))
+    path = tmp_path_factory.mktemp("archive") / packer.NAME
+    path.write_bytes(packer.archive())
     return path
 
 

@@ -11,20 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from tools.runtime import archive as packer
+from interlock.infra.manifests import archive as packer
 
 
 def test_the_same_source_gives_the_same_bytes_whenever_and_wherever_it_is_packed(tmp_path: Path) -> None:
-    root = tmp_path / "elsewhere"
     for name, data in packer.content().items():
-        kept = name.removeprefix("interlock/") if name.startswith("interlock/runtime/") else name
-        path = root / kept
+        path = tmp_path / name.removeprefix("interlock/")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
         os.utime(path, (time.time() - 10**6, 10**9))
-    (root / "runtime" / "__pycache__").mkdir()
-    (root / "runtime" / "__pycache__" / "main.py").write_text("x")
-    assert packer.pack(packer.content(root)) == packer.pack(packer.content())
+    (tmp_path / "runtime" / "__pycache__").mkdir()
+    (tmp_path / "runtime" / "__pycache__" / "main.py").write_text("x")
+    assert packer.pack(packer.content(tmp_path)) == packer.archive()
 
 
 def test_a_changed_source_gives_other_bytes() -> None:

@@ -202,9 +202,9 @@ def test_a_host_path_store_is_filled_on_each_of_its_nodes() -> None:
     assert weights_volume(objects)["hostPath"]["type"] == "DirectoryOrCreate"
 
 
-def test_the_program_is_there_once_for_all_jobs() -> None:
+def test_the_runtime_is_there_once_for_all_jobs() -> None:
     objects = rendered(config(prefetch=[PREFETCH, PREFETCH | {"model": "Qwen/Qwen2.5-0.5B-Instruct"}]))
-    maps = [each for each in of(objects, "ConfigMap") if "weights.py" in each["data"]]
+    maps = [each for each in of(objects, "ConfigMap") if "interlock-runtime.pyz" in each.get("binaryData", ())]
     assert len(maps) == 1
     assert maps[0]["immutable"] is True
     for job in of(objects, "Job"):

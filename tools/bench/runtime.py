@@ -17,13 +17,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from interlock.infra.manifests import archive as packer
 from interlock.runtime import board
 from interlock.runtime.silence import silence
 from interlock.runtime.supervise import leftovers
 from tools.bench.projects import table
 from tools.common import ToolError, run_main, say
 from tools.engine_env import env
-from tools.runtime.archive import NAME, content, pack
 from tools.runtime.load import Load, Tally, drive
 from tools.runtime.real import SHM, SMALL_STEPS, RealContainer, container
 from tools.runtime.testing import free_port, until
@@ -210,8 +210,8 @@ def main(arguments: list[str]) -> int:
         if name not in known:
             raise ToolError(f"{name}: there is no such measurement; there are {', '.join(known)}")
     with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
-        archive = Path(folder) / NAME
-        archive.write_bytes(pack(content()))
+        archive = Path(folder) / packer.NAME
+        archive.write_bytes(packer.archive())
         for name, _, value in chosen:
             if name != "costs" and not env.whole(env.folder()):
                 say(f"{name}: passed over, the engine environment is not built (python -m tools.engine_env)")

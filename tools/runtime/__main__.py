@@ -5,14 +5,14 @@ usage: python -m tools.runtime [OUT]
 
 from pathlib import Path
 
+from interlock.infra.manifests.archive import NAME, archive
 from tools.common import ROOT, run_main, say
-from tools.runtime.archive import NAME, content, pack
 
 
 def main(arguments: list[str]) -> int:
     out = Path(arguments[0]) if arguments else ROOT / "build" / NAME
     out.parent.mkdir(parents=True, exist_ok=True)
-    packed = pack(content())
+    packed = archive()
     out.write_bytes(packed)
     say(f"{out}: {len(packed)} bytes")
     return 0
