@@ -1,128 +1,64 @@
-"""The ``interlock`` command. Exit codes: 0 done, 1 refused, 2 usage or configuration."""
+"""The ``interlock`` command. Exit codes: 0 done, 1 refused, 2 usage or configuration.
 
-import datetime as dt
+Built on the standard library's parser, and a command's module is imported when it is called: a check of one file, which an editor or a
+hook runs on every save, pays for no room that it does not need.
+"""
+
 import gc
-import json
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 
-import typer
+from interlock.infra.errors import USAGE, InterlockError
 
-from interlock.cli.check.command import check
-from interlock.cli.size import size
-from interlock.infra.errors import REFUSED, ConfigError, InterlockError, Problem
-
-if TYPE_CHECKING:
-    from interlock.cli.stackfile import StackFile
-
-# What a command needs is imported when it runs: a check of one file pays for nothing that only stacks need.
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
-
-Stack = Annotated[str | None, typer.Option("--stack", "-s", help="Stack whose Pulumi.<stack>.yaml is read.")]
-File = Annotated[Path | None, typer.Option("--file", "-f", help="Any YAML file with the configuration.")]
-Deployer = Annotated[bool, typer.Option("--deployer", help="The role that deploys the stack, for an administrator to apply.")]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of tables.")]
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "plan": ("interlock.cli.plan", "what follows from a stack's configuration"),
+    "render": ("interlock.cli.render", "the Kubernetes objects of a stack"),
+    "nodes": ("interlock.cli.nodes", "simulated nodes for a stack's pools"),
+    "explain": ("interlock.cli.explain", "what fills the GPU of a server"),
+    "check": ("interlock.cli.check.command", "what breaks LLM serving in any Kubernetes YAML"),
+    "size": ("interlock.cli.size", "whether a model fits a GPU"),
+}
+"""By name: the module, with ``arguments(parser)`` and ``run(options)``, which returns the exit code, and one line for the help."""
 
 
-@app.command("plan")
-def show_plan(stack: Stack = None, file: File = None, as_json: AsJson = False) -> None:
-    """Show what follows from a stack's configuration: pools, servers, GPUs, reasons, findings."""
-    from interlock.cli.show import console, plan_tables
-    from interlock.infra.preview import preview
-    from interlock.infra.preview.offers import with_offers
-
-    read = _read(stack, file)
-    today = dt.date.today()
-    made = with_offers(read.config, preview(read.config, read.stack, read.source, today=today), today)
-    if as_json:
-        print(made.model_dump_json(indent=2))
-    else:
-        console().print(plan_tables(made))
-    if made.refused:
-        raise typer.Exit(REFUSED)
-
-
-@app.command("render")
-def show_render(stack: Stack = None, file: File = None, deployer: Deployer = False, as_json: AsJson = False) -> None:
-    """Print the Kubernetes objects of a stack. A refused plan prints its findings instead."""
-    objects = rendered(_read(stack, file), deployer=deployer)
-    print(json.dumps(objects, indent=2) if as_json else to_yaml(objects), end="" if not as_json else "\n")
-
-
-@app.command("nodes")
-def show_nodes(stack: Stack = None, file: File = None, as_json: AsJson = False) -> None:
-    """Print simulated nodes for a stack's pools, for the local control plane."""
-    from interlock.infra.manifests.simulated import simulated_nodes
-
-    nodes = simulated_nodes(_read(stack, file).config.pools)
-    print(json.dumps(nodes, indent=2) if as_json else to_yaml(nodes), end="" if not as_json else "\n")
-
-
-@app.command("explain")
-def explain(
-    server: Annotated[str, typer.Argument(help="Name of a server.")], stack: Stack = None, file: File = None, as_json: AsJson = False
-) -> None:
-    """Show what fills the GPU of a server: every term with its interval, formula and source, and what would fit."""
-    from interlock.cli.explain import render_budget
-    from interlock.cli.show import console
-    from interlock.infra.plan.servers import server_fit
-
-    read = _read(stack, file)
-    names = [each.name for each in read.config.servers]
-    if server not in names:
-        raise ConfigError(
-            [Problem("SERVER", f"{server!r} is not a server of this stack; servers: {', '.join(names) or 'none'}", read.source)]
-        )
-    result = server_fit(read.config, names.index(server))
-    if as_json:
-        print(result.model_dump_json(indent=2))
-    else:
-        console().print(render_budget(result, server))
-
-
-app.command("check")(check)
-app.command("size")(size)
-
-
-def _read(stack: str | None, file: Path | None) -> "StackFile":
-    from interlock.cli.stackfile import read_stack
-
-    return read_stack(stack, file)
-
-
-def rendered(read: "StackFile", *, deployer: bool = False) -> list[dict[str, object]]:
-    """The objects of a stack, or those of its deployer role. Raises RefusedError when its plan is refused."""
-    from interlock.infra.errors import RefusedError
-    from interlock.infra.manifests.deployer import deployer_objects
-    from interlock.infra.manifests.render import render
-    from interlock.infra.preview import preview
-
-    made = preview(read.config, read.stack, read.source, today=dt.date.today())
-    if made.refused:
-        raise RefusedError("\n".join(finding.text() for finding in made.refused))
-    return deployer_objects(read.config, made) if deployer else render(read.config, made)
-
-
-def to_yaml(documents: list[dict[str, object]]) -> str:
-    """Documents as multi-document YAML with stable key order."""
-    import yaml
-
-    return yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True, width=140, allow_unicode=True)
-
-
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     """Entry point: errors meant for users end in one message and their exit code, never in a traceback."""
     # Imports make many objects that live to the end: looking through them for garbage every 700 costs a tenth of a short command.
     gc.set_threshold(50_000)
     try:
-        app()
+        sys.exit(_run(list(sys.argv[1:] if words is None else words)))
     except InterlockError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help"):
+        print(_help())
+        return 0 if words else USAGE
+    name = words[0]
+    if name not in COMMANDS:
+        from interlock.infra.catalog.near import nearest
+
+        near = nearest(name, {each: each for each in COMMANDS})
+        print(f"interlock: {name!r} is not a command{near}; interlock --help lists them", file=sys.stderr)
+        return USAGE
+    module = import_module(COMMANDS[name][0])
+    parser = ArgumentParser(f"interlock {name}", description=module.run.__doc__, allow_abbrev=False)
+    module.arguments(parser)
+    code: int = module.run(parser.parse_intermixed_args(words[1:]))
+    return code
+
+
+def _help() -> str:
+    lines = [f"  {name:<8} {told}" for name, (_, told) in COMMANDS.items()]
+    usage = "usage: interlock COMMAND ...; interlock COMMAND --help tells its options"
+    return "\n".join([usage, "", *lines, "", "Ends with 0 when done, 1 when refused, 2 for wrong usage or configuration."])
 
 
 if __name__ == "__main__":

@@ -2,70 +2,70 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from interlock.cli.size_lines import FIELDS, answer_of, argument_of, request_of
+from interlock.infra.catalog import gpus, models
+from interlock.infra.catalog.near import near_gpus, near_models, nearest
+from interlock.infra.catalog.vllm_tables import vllm_names
 from interlock.infra.errors import REFUSED, ConfigError, Problem
+from interlock.infra.sizing import Verdict
+from interlock.infra.sizing import size as size_request
+from interlock.infra.values import Version
 from interlock.stacks.model_config import read_config
 
-Model = Annotated[
-    str | None, typer.Option("--model", "-m", help="Catalog id, or the path of a config.json or of the folder that holds one.")
-]
-Gpu = Annotated[str | None, typer.Option("--gpu", "-g", help="GPU name, as the data sheet, nvidia-smi or a node label spells it.")]
-GpuMemory = Annotated[float | None, typer.Option("--gpu-total-gib", help="Total memory as CUDA reports it, in GiB.")]
-Mig = Annotated[str | None, typer.Option("--mig-profile", help="MIG slice, such as 3g.40gb.")]
-Tp = Annotated[int | None, typer.Option("--tp", "--tensor-parallel-size", min=1, max=1024)]
-Pp = Annotated[int | None, typer.Option("--pp", "--pipeline-parallel-size", min=1, max=1024)]
-Dp = Annotated[int | None, typer.Option("--dp", "--data-parallel-size", min=1, max=65536)]
-Length = Annotated[str | None, typer.Option("--max-model-len", help="As vLLM takes it: 32768, 32k, 32K; auto or -1: as long as fits.")]
-Version = Annotated[str | None, typer.Option("--vllm-version")]
-Argument = Annotated[list[str] | None, typer.Option("--arg", "-a", help="Any engine argument by its vLLM name: -a max_num_seqs=64.")]
-Lines = Annotated[
-    Path | None, typer.Option("--jsonl", help="One case per line (docs/size.md); prints one JSON line per case. - reads standard input.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of tables.")]
+_STATED = (
+    *("model", "gpu", "tp", "pp", "dp", "max_model_len", "gpu_memory_utilization", "kv_cache_dtype", "quantization"),
+    *("vllm_version", "gpu_total_gib", "mig_profile"),
+)
 
 
-def size(  # noqa: PLR0917  (options of a command, given by name)
-    model: Model = None,
-    gpu: Gpu = None,
-    tp: Tp = None,
-    pp: Pp = None,
-    dp: Dp = None,
-    max_model_len: Length = None,
-    gpu_memory_utilization: Annotated[float | None, typer.Option("--gpu-memory-utilization", min=0.01, max=1.0)] = None,
-    kv_cache_dtype: Annotated[str | None, typer.Option("--kv-cache-dtype")] = None,
-    quantization: Annotated[str | None, typer.Option("--quantization")] = None,
-    vllm_version: Version = None,
-    gpu_total_gib: GpuMemory = None,
-    mig_profile: Mig = None,
-    arg: Argument = None,
-    jsonl: Lines = None,
-    as_json: AsJson = False,
-) -> None:
+def arguments(parser: ArgumentParser) -> None:
+    """The command's options."""
+    add = parser.add_argument
+    add("--model", "-m", help="catalog id, or the path of a config.json or of the folder that holds one")
+    add("--gpu", "-g", help="GPU name, as the data sheet, nvidia-smi or a node label spells it")
+    add("--tp", "--tensor-parallel-size", dest="tp", metavar="N", type=_between(int, 1, 1024), help="tensor parallel size")
+    add("--pp", "--pipeline-parallel-size", dest="pp", metavar="N", type=_between(int, 1, 1024), help="pipeline parallel size")
+    add("--dp", "--data-parallel-size", dest="dp", metavar="N", type=_between(int, 1, 65536), help="data parallel size")
+    add("--max-model-len", metavar="TOKENS", help="as vLLM takes it: 32768, 32k, 32K; auto or -1: as long as fits")
+    add("--gpu-memory-utilization", metavar="SHARE", type=_between(float, 0.01, 1.0), help="share of the card that the engine may use")
+    add("--kv-cache-dtype", metavar="TYPE", help="type of the KV cache")
+    add("--quantization", metavar="METHOD", help="as the engine's argument")
+    add("--vllm-version", metavar="VERSION", help="such as 0.33.0 (default: the newest known)")
+    add("--gpu-total-gib", metavar="GIB", type=float, help="total memory as CUDA reports it")
+    add("--mig-profile", metavar="PROFILE", help="MIG slice, such as 3g.40gb")
+    add("--arg", "-a", metavar="NAME=VALUE", action="append", default=[], help="any engine argument by its vLLM name; may be repeated")
+    add("--jsonl", type=Path, metavar="FILE", help="one case per line (docs/size.md), one JSON line per answer; - reads standard input")
+    add("--json", action="store_true", help="JSON instead of tables")
+
+
+def _between(kind: Callable[[str], float], least: float, most: float) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            found = kind(text)
+        except ValueError:
+            raise ArgumentTypeError(f"{text!r} is not a number such as {least}") from None
+        if not least <= found <= most:
+            raise ArgumentTypeError(f"{text} is not between {least} and {most}")
+        return found
+
+    return read
+
+
+def run(options: Namespace) -> int:
     """Does a model fit a GPU? Weights, KV cache, activation and graphs with their uncertainty. Exit 1: it does not fit."""
-    if jsonl is not None:
-        _answer_lines(jsonl)
-        return
-    stated = {
-        **{"model": model, "gpu": gpu, "tp": tp, "pp": pp, "dp": dp, "max_model_len": max_model_len, "vllm_version": vllm_version},
-        **{"gpu_memory_utilization": gpu_memory_utilization, "kv_cache_dtype": kv_cache_dtype, "quantization": quantization},
-        **{"gpu_total_gib": gpu_total_gib, "mig_profile": mig_profile},
-    }
-    _answer(_with_config({**stated, **dict(map(_argument, arg or ()))}), as_json=as_json)
+    if options.jsonl is not None:
+        _answer_lines(options.jsonl)
+        return 0
+    stated = {name: getattr(options, name) for name in _STATED}
+    return _answer(_with_config({**stated, **dict(map(_argument, options.arg))}), as_json=options.json)
 
 
-def _answer(case: dict[str, Any], *, as_json: bool) -> None:
-    from rich.console import Console
-
-    from interlock.cli.explain import render_budget
-    from interlock.cli.size_lines import request_of
-    from interlock.infra.sizing import Verdict
-    from interlock.infra.sizing import size as size_request
-
+def _answer(case: dict[str, Any], *, as_json: bool) -> int:
     problems = list(_unknown_names(case))
     request, strange = request_of({name: value for name, value in case.items() if name not in {field for field, _ in problems}})
     told = [problem for _, problem in problems] + [Problem("", text, "interlock size") for text in strange]
@@ -73,18 +73,19 @@ def _answer(case: dict[str, Any], *, as_json: bool) -> None:
         raise ConfigError(told)
     result = size_request(request)
     if as_json:
-        print(result.model_dump_json(indent=2))
+        print(result.to_json())
     else:
+        # Tables are drawn with a library that JSON has no need to wait for.
+        from rich.console import Console
+
+        from interlock.cli.budget import render_budget
+
         Console().print(render_budget(result, title=f"{case.get('model')} on {case.get('gpu') or 'a GPU'}"))
-    if result.verdict is Verdict.DOES_NOT_FIT:
-        raise typer.Exit(REFUSED)
+    return REFUSED if result.verdict is Verdict.DOES_NOT_FIT else 0
 
 
 def _unknown_names(case: dict[str, Any]) -> Iterator[tuple[str, Problem]]:
     """(field, problem) of every name that nobody knows, with the nearest ones: of the model, the GPU, the version or an argument."""
-    from interlock.infra.catalog import gpus, models
-    from interlock.infra.catalog.near import near_gpus, near_models
-
     model, card = str(case.get("model") or ""), str(case.get("gpu") or "")
     if not model and not case.get("config"):
         yield "model", Problem("--model", "is not given: a catalog id, or the path of a config.json", "interlock size")
@@ -103,11 +104,6 @@ def _unknown_names(case: dict[str, Any]) -> Iterator[tuple[str, Problem]]:
 
 
 def _unknown_arguments(case: dict[str, Any]) -> Iterator[tuple[str, Problem]]:
-    from interlock.cli.size_lines import FIELDS, argument_of
-    from interlock.infra.catalog.near import nearest
-    from interlock.infra.catalog.vllm_tables import vllm_names
-    from interlock.infra.values import Version
-
     version = case.get("vllm_version")
     if version is not None and Version.find(str(version)) is None:
         yield "vllm_version", Problem("--vllm-version", f"{version!r} is not a version: write it as 0.33.0", "interlock size")
@@ -150,8 +146,6 @@ def _json_object(path: Path) -> dict[str, Any]:
 
 
 def _answer_lines(path: Path) -> None:
-    from interlock.cli.size_lines import answer_of
-
     for number, line in enumerate(_read_lines(path), 1):
         if not line.strip():
             continue
@@ -176,6 +170,3 @@ def _read_lines(path: Path) -> Iterator[str]:
         raise ConfigError([Problem("--jsonl", "is not UTF-8 text", str(path))]) from None
     except OSError as error:
         raise ConfigError([Problem("--jsonl", f"cannot be read: {error.strerror}", str(path))]) from error
-
-
-__all__ = ["size"]

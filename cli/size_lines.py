@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
 from interlock.infra.engine.flags import shape
@@ -197,13 +198,13 @@ def answer_of(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unsure(result: SizingResult, *reasons: str) -> SizingResult:
-    return result.model_copy(update={"verdict": Verdict.UNSURE, "reasons": reasons, "refusals": ()})
+    return replace(result, verdict=Verdict.UNSURE, reasons=reasons, refusals=())
 
 
 def _length_not_stated(request: SizingRequest, result: SizingResult) -> SizingResult:
     """In a case, a missing length is one that nobody wrote down: a shorter one may have been used."""
     shorter = min(_SHORT_LENGTH, result.max_model_len or _SHORT_LENGTH)
-    if size(request.model_copy(update={"max_model_len": shorter})).verdict is Verdict.DOES_NOT_FIT:
+    if size(replace(request, max_model_len=shorter)).verdict is Verdict.DOES_NOT_FIT:
         return result
     return _unsure(
         result,
@@ -214,7 +215,7 @@ def _length_not_stated(request: SizingRequest, result: SizingResult) -> SizingRe
 def _version_not_stated(request: SizingRequest, result: SizingResult) -> SizingResult:
     """In a case, a missing version is one that nobody wrote down: what only some releases refuse is left open."""
     for version in _RELEASES:
-        older = {each.kind for each in start_refusals(request.model_copy(update={"vllm_version": version}))}
+        older = {each.kind for each in start_refusals(replace(request, vllm_version=version))}
         if not {each.kind for each in result.refusals} & older:
             return _unsure(
                 result, f"vllm_version is not stated: {result.vllm_version} refuses it ({result.reasons[0]}), {version} does not"
@@ -227,7 +228,7 @@ def fields_of(result: SizingResult) -> dict[str, Any]:
     return {
         "verdict": result.verdict.value,
         "reasons": list(result.reasons),
-        "refusals": [refusal.model_dump(mode="json") for refusal in result.refusals],
+        "refusals": [asdict(refusal) for refusal in result.refusals],
         "weights_gib": _rounded(result.weights_gib),
         "activation_gib": _rounded(result.activation_gib),
         "cudagraph_gib": _rounded(result.cudagraph_gib),

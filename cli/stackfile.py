@@ -1,6 +1,7 @@
 """Reads a stack's configuration from its file, without the Pulumi CLI. Values under ``secure:`` are never read."""
 
 import difflib
+from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,18 @@ class StackFile:
     stack: str
     source: str
     config: ClusterConfig
+
+
+def stack_arguments(parser: ArgumentParser) -> None:
+    """The options of every command about a stack."""
+    parser.add_argument("--stack", "-s", metavar="STACK", help="stack whose Pulumi.STACK.yaml is read")
+    parser.add_argument("--file", "-f", metavar="PATH", type=Path, help="any YAML file with the configuration")
+    parser.add_argument("--json", action="store_true", help="JSON instead of tables or YAML")
+
+
+def read_options(options: Namespace) -> StackFile:
+    """The stack that the options of ``stack_arguments`` name. Raises ConfigError."""
+    return read_stack(options.stack, options.file)
 
 
 def read_stack(stack: str | None, file: Path | None, folder: Path | None = None) -> StackFile:

@@ -16,6 +16,7 @@ from pulumi_policy import (
     StackValidationArgs,
     StackValidationPolicy,
 )
+from pydantic import TypeAdapter
 
 from interlock.infra.catalog.kinds import kinds
 from interlock.infra.recognise import Document, recognise
@@ -45,7 +46,7 @@ class Settings:
         return cls(
             {code: Level(level) for code, level in given.get("rules", {}).items()},
             given.get("settings", {}),
-            [Waiver.model_validate(waiver) for waiver in given.get("waivers", ())],
+            TypeAdapter(tuple[Waiver, ...]).validate_python(given.get("waivers", ())),
         )
 
     def level(self, finding: Finding) -> Level:

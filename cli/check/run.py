@@ -7,105 +7,18 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-
+from interlock.cli.check.config import FILE, CheckConfig, Hint
 from interlock.cli.check.sets import file_sets
 from interlock.cli.reading import Reading, load_text
 from interlock.cli.report import NOT_JUDGED, Located, Result
-from interlock.infra.catalog.gpus import gpu
-from interlock.infra.catalog.near import near_gpus
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.facts import Bundle, DocumentProblem, Fact, Origin, Pool, Workload, known
-from interlock.infra.paths import child_path
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.recognise.accelerators import product
 from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver
 from interlock.infra.rules.judge import judge
-from interlock.infra.rules.settings import setting_problems, waiver_problems
-from interlock.stacks.model_config import read_config as model_file
 
-FILE = ".interlock.yaml"
 BASELINE_VERSION = 1
-
-
-class Hint(BaseModel):
-    """The nodes that manifests without a node selector are meant for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    name: str = "default"
-    """Name of the pool in findings."""
-    gpu: str
-    """GPU model: h100, a100-80gb, l4, ..."""
-
-    @field_validator("gpu")
-    @classmethod
-    def _known(cls, value: str) -> str:
-        if gpu(product(value)) is None:
-            raise ValueError(f"not a GPU of the catalog{near_gpus(value)}")
-        return value
-
-    gpus_per_node: int | None = Field(default=None, ge=1)
-    """GPUs of one node."""
-    nodes: int | None = Field(default=None, ge=1)
-    """Nodes of the pool."""
-
-
-class CheckConfig(BaseModel):
-    """``.interlock.yaml``: how a repository wants to be checked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    version: int = Field(default=1, ge=1, le=1)
-    """Version of this file's form."""
-    fail_on: str | None = Field(default=None, pattern="^(error|warning|info|never)$")
-    """Lowest severity that fails the check."""
-    exclude: tuple[str, ...] = ()
-    """Files to leave out, as shell patterns over their path or name."""
-    settings: Mapping[str, float | int | str | bool] = {}
-    """Thresholds by ``CODE.name``, and ``CODE.severity``: error, warning, info or off."""
-    waivers: tuple[Waiver, ...] = ()
-    """Findings that are accepted, each with its reason."""
-    pool: Hint | None = None
-    """The nodes that workloads run on when nothing else says so."""
-    models: Mapping[str, str | dict[str, Any]] = {}
-    """Models that the catalog does not know: name as the manifests write it, to its config.json (a path from this file, or the content)."""
-
-
-def read_config(path: Path | None) -> CheckConfig:
-    """The configuration at ``path``, or the nearest ``.interlock.yaml`` upwards. Raises ConfigError."""
-    found = path or next((folder / FILE for folder in (Path.cwd(), *Path.cwd().parents) if (folder / FILE).is_file()), None)
-    if found is None:
-        return CheckConfig()
-    try:
-        loaded = load_text(found.read_text("utf-8"))
-        config = _with_models(CheckConfig.model_validate({} if loaded is None else loaded), found)
-    except OSError as error:
-        raise ConfigError([Problem("", f"cannot be read: {error.strerror}", str(found))]) from None
-    except ValidationError as error:
-        problems = [
-            Problem(".".join(map(str, row["loc"])), f"{row['msg']} (given: {row['input']!r:.80})", str(found)) for row in error.errors()
-        ]
-        raise ConfigError(problems) from None
-    except ValueError as error:
-        raise ConfigError([Problem("", f"is not valid YAML: {error}", str(found))]) from None
-    strange = [Problem(child_path("settings", name), text, str(found)) for name, text in setting_problems(config.settings)]
-    codes = [waiver.code for waiver in config.waivers]
-    strange += [Problem(f"waivers[{at}].code", text, str(found)) for at, text in waiver_problems(codes)]
-    if strange:
-        raise ConfigError(strange)
-    return config
-
-
-def _with_models(config: CheckConfig, file: Path) -> CheckConfig:
-    """The configuration with the content of every config.json that it names. Raises ConfigError."""
-    read: dict[str, str | dict[str, Any]] = {}
-    for name, named in config.models.items():
-        try:
-            read[name] = model_file(file.parent / named) if isinstance(named, str) else named
-        except ValueError as error:
-            raise ConfigError([Problem(f"models.{name}", f"{str(named)!r} {error}", str(file))]) from None
-    return config.model_copy(update={"models": read})
 
 
 def check_reading(reading: Reading, config: CheckConfig, waivers: Sequence[Waiver] = (), today: dt.date | None = None) -> Result:

@@ -57,6 +57,8 @@ def value_of(expression: str, lookup: Callable[[str], Any]) -> Any:
 
 
 def names_in(expression: str) -> list[str]:
-    """The names that an expression asks for."""
+    """The names that an expression asks for; what does not begin with ``=`` is one name."""
+    if expression[:1].isalpha():
+        return [expression]
     parts = [part.strip() for term in expression.removeprefix("=").split(" + ") for part in term.split(" * ")]
     return [part for part in parts if number(part) is None]

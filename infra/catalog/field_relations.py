@@ -4,25 +4,24 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field
-
-from interlock.infra.catalog.relations import Conditions, Known, Row, flat, holds, names_of, needs_of, told
+from interlock.infra.catalog.conditions import Conditions, Known, flat, holds, names_of, needs_of, row_of, told
 from interlock.infra.catalog.tables import table
 
 SEGMENT = re.compile(r"\[([^\]]*)\]|([^.\[\]]+)")
 """One step of a path: a key in brackets, or a name; neither for ``[]``, every item of a list."""
 
 
-class FieldRelation(Row):
+@dataclass(frozen=True)
+class FieldRelation:
     """A refusal of an object, in words of its fields."""
 
     id: str
     """Stable name of the row."""
     types: tuple[str, ...]
     """Types as k8s_fields.json and crd_fields.json name them (``Probe``, ``RayCluster.spec``)."""
-    when: Conditions = Field(min_length=1)
+    when: Conditions
     """What must hold. Names are paths below the type: ``rollingUpdate.maxSurge``, ``ports[].name`` (a list), ``annotations[a.b/c]``."""
     message: str
     """What is wrong, with ``{path}`` for values."""
@@ -32,7 +31,7 @@ class FieldRelation(Row):
     """The path to point at, below the type; may be empty for the type itself."""
     source: str
     """``artefact: file::symbol``."""
-    severity: Literal["error", "warning"] = "error"
+    severity: str = "error"
     """An error only where the object is certainly refused."""
 
     @cached_property
@@ -71,10 +70,10 @@ class FieldRefused:
 
 @cache
 def field_relations() -> Mapping[str, tuple[FieldRelation, ...]]:
-    """Rows by type. Raises ValidationError (a ValueError) when the file breaks the schema."""
+    """Rows by type. Raises ValueError when the file breaks the schema."""
     found: dict[str, list[FieldRelation]] = {}
     for data in table("field_relations.json")["rows"]:
-        row = FieldRelation.model_validate(data)
+        row = row_of(FieldRelation, data)
         for name in row.types:
             found.setdefault(name, []).append(row)
     return {name: tuple(rows) for name, rows in found.items()}

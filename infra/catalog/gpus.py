@@ -2,19 +2,16 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
-
-from pydantic import BaseModel, ConfigDict
 
 from interlock.infra.catalog.tables import rows, table
 
-_FROZEN = ConfigDict(frozen=True, extra="forbid")
 
-
-class MemoryGib(BaseModel):
+@dataclass(frozen=True, slots=True)
+class MemoryGib:
     """Total device memory in GiB as ``cudaMemGetInfo`` reports it, over the logs and boards seen."""
 
-    model_config = _FROZEN
     low: float
     """Smallest total seen (or estimated)."""
     likely: float
@@ -23,10 +20,10 @@ class MemoryGib(BaseModel):
     """Largest total seen."""
 
 
-class MigProfile(BaseModel):
+@dataclass(frozen=True, slots=True)
+class MigProfile:
     """One kind of MIG slice."""
 
-    model_config = _FROZEN
     name: str
     """As nvidia-smi and the device plugin spell it: ``3g.40gb``."""
     compute: int
@@ -39,10 +36,10 @@ class MigProfile(BaseModel):
     """Memory of one slice in GiB."""
 
 
-class MigGeometry(BaseModel):
+@dataclass(frozen=True, slots=True)
+class MigGeometry:
     """How a card can be cut."""
 
-    model_config = _FROZEN
     name: str
     """Key that GPUs refer to."""
     compute_slices: int
@@ -83,10 +80,10 @@ class MigGeometry(BaseModel):
         return None
 
 
-class Gpu(BaseModel):
+@dataclass(frozen=True, slots=True)
+class Gpu:
     """One GPU model."""
 
-    model_config = _FROZEN
     name: str
     """Canonical name."""
     aliases: tuple[str, ...]
@@ -128,13 +125,16 @@ class Gpu(BaseModel):
 @cache
 def gpus() -> tuple[Gpu, ...]:
     """All GPUs of the catalog."""
-    return tuple(Gpu.model_validate(row) for row in rows("gpus.json"))
+    return tuple(
+        Gpu(**{**row, "aliases": tuple(row["aliases"]), "memory_gib": MemoryGib(**row["memory_gib"])}) for row in rows("gpus.json")
+    )
 
 
 @cache
 def mig_geometries() -> Mapping[str, MigGeometry]:
     """MIG geometry by key."""
-    return {row["name"]: MigGeometry.model_validate(row) for row in rows("mig.json")}
+    found = (MigGeometry(**{**row, "profiles": tuple(MigProfile(**each) for each in row["profiles"])}) for row in rows("mig.json"))
+    return {each.name: each for each in found}
 
 
 def _plain(name: str) -> str:
@@ -194,7 +194,7 @@ def _resized(found: Gpu, size: int) -> Gpu:
         return found
     stated = MemoryGib(low=size * _REPORTED.low, likely=size * _REPORTED.likely, high=size * _REPORTED.high)
     name = re.sub(r" \d+GB$", "", found.name)
-    return found.model_copy(update={"name": f"{name} {size}GB", "nameplate_gb": size, "memory_gib": stated, "mig": None})
+    return replace(found, name=f"{name} {size}GB", nameplate_gb=size, memory_gib=stated, mig=None)
 
 
 _COUNTED = re.compile(r"^\s*(\d{1,2})\s*(?:x|\*|×)\s*(.+)$", re.IGNORECASE)

@@ -28,7 +28,7 @@ def preview(config: ClusterConfig, stack: str, source: str = "", *, today: dt.da
 def judged(config: ClusterConfig, decided: ClusterPlan, drafts: Sequence[Draft], source: str = "", *, today: dt.date) -> ClusterPlan:
     """``decided`` with every finding on ``drafts``, which were built from it."""
     found = judge(plan_facts(decided, drafts, source), config.rules, today=today)
-    waivers = [Waiver.model_validate(waiver.model_dump()) for waiver in config.waivers]
+    waivers = [Waiver(code=each.code, path=each.path, reason=each.reason, expires=each.expires) for each in config.waivers]
     findings = apply_waivers(told(found, config, decided, drafts, source), waivers, today)
     waived = waived_objects(zip(found, findings, strict=True))
     # Two places in the objects may follow from one field: it is told once.

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from enum import Enum
 
 from interlock.infra.config.base import Config
@@ -41,15 +42,15 @@ def _told(finding: Finding, config: ClusterConfig, plan: ClusterPlan, drafts: Se
     place = Source(finding.path) if written else (draft and draft.source(finding.path)) or Source(owner)
     # What may be a credential is shown as the rule masked it, never read again.
     value = finding.value if finding.code.startswith("SEC-") else _value(config, place.field)
-    changes = {
-        "path": place.field,
-        "value": value,
-        "remedy": reworded(finding.remedy, draft) if draft else finding.remedy,
-        "fixes": _fixes(finding.fixes, draft) if draft else finding.fixes,
-        "note": "" if value or not place.why or _written(config, place.field) else _decision(plan, owner, place.why),
-        "subject": _subject(finding.subject, config, owner, file),
-    }
-    return finding.model_copy(update=changes)
+    return replace(
+        finding,
+        path=place.field,
+        value=value,
+        remedy=reworded(finding.remedy, draft) if draft else finding.remedy,
+        fixes=_fixes(finding.fixes, draft) if draft else finding.fixes,
+        note="" if value or not place.why or _written(config, place.field) else _decision(plan, owner, place.why),
+        subject=_subject(finding.subject, config, owner, file),
+    )
 
 
 def _subject(subject: Subject, config: ClusterConfig, owner: str, file: str) -> Subject:
@@ -57,7 +58,7 @@ def _subject(subject: Subject, config: ClusterConfig, owner: str, file: str) -> 
     steps = steps_of(owner)
     kind = _OWNERS.get(str(steps[0])) if steps else None
     if kind is None or len(steps) < 2:
-        return subject.model_copy(update={"file": file, "document": 0})
+        return replace(subject, file=file, document=0)
     name = at(config, f"{steps[0]}[{steps[1]}].name")
     return Subject(kind=kind, name=name, namespace=subject.namespace, file=file)
 

@@ -1,10 +1,13 @@
 """Findings and waivers: what a rule says, in one shape for the plan, the program, the policy pack and the checker."""
 
 import datetime as dt
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field
+CODE = re.compile(r"[A-Z]+-[0-9]{3}")
+"""The code of a finding."""
 
 
 class Severity(StrEnum):
@@ -20,10 +23,9 @@ class Severity(StrEnum):
         return ("info", "warning", "error").index(self.value)
 
 
-class Subject(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
     """The object a finding is about."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: str = ""
     """Kubernetes kind, or ``Server`` / ``Pool`` for our own config."""
@@ -37,10 +39,9 @@ class Subject(BaseModel):
     """Index of the document in the file, from 0."""
 
 
-class Fix(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
     """One change of a document that a machine can make."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: str
     """Where, inside the subject's document; for an engine argument one item of the command line, or the list that holds it."""
@@ -50,27 +51,32 @@ class Fix(BaseModel):
     """The engine argument that is set (``true`` for a bare switch) or removed, where ``path`` is in a command line."""
 
 
-class Waiver(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiver:
     """A finding accepted by a person, with the reason and the day it ends."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    code: str = Field(pattern=r"^[A-Z]+-[0-9]{3}$")
+    code: str
     """The finding's code."""
     path: str = "*"
     """The path it covers; ``*`` matches any run of characters."""
-    reason: str = Field(min_length=3)
-    """Why it is accepted."""
+    reason: str
+    """Why it is accepted, in three characters or more."""
     expires: dt.date | None = None
     """The last day it holds; without one it holds until removed."""
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for a code that is none, and for a missing reason."""
+        if not CODE.fullmatch(self.code):
+            raise ValueError(f"code: {self.code!r} is not one of a finding, such as GPU-001")
+        if len(self.reason) < 3:
+            raise ValueError(f"reason: {self.reason!r} says nothing; write why the finding is accepted")
 
-class Finding(BaseModel):
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
     """One contradiction or risk: field, value, arithmetic and the fix."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    code: str = Field(pattern=r"^[A-Z]+-[0-9]{3}$")
+    code: str
     """Stable code, listed in docs/findings.md."""
     severity: Severity
     """error, warning or info."""

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from interlock.infra.facts import Bundle
@@ -125,7 +126,7 @@ def _level(finding: Finding, rule: Rule, level: str) -> Finding:
         return finding
     chosen = Severity(level)
     if finding.severity in rule.levels() or finding.severity.rank > chosen.rank:
-        return finding.model_copy(update={"severity": chosen})
+        return replace(finding, severity=chosen)
     return finding
 
 

@@ -3,7 +3,7 @@
 import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 
 from interlock.infra.facts import Bundle, Origin, Workload
@@ -59,10 +59,10 @@ def apply_waivers(findings: Iterable[Finding], waivers: Sequence[Waiver], today:
         covering = [waiver for waiver in waivers if covers(waiver, finding)]
         valid = next((waiver for waiver in covering if not expired(waiver, today)), None)
         if valid:
-            marked.append(finding.model_copy(update={"waiver": valid}))
+            marked.append(replace(finding, waiver=valid))
         elif covering:
             ended = max(waiver.expires for waiver in covering if waiver.expires)
-            marked.append(finding.model_copy(update={"note": f"a waiver for this expired on {ended} and counts as absent"}))
+            marked.append(replace(finding, note=f"a waiver for this expired on {ended} and counts as absent"))
         else:
             marked.append(finding)
     return tuple(marked)

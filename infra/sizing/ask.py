@@ -1,11 +1,10 @@
 """One question to the planner: an engine's command line, the model and the card become a request; nothing else builds one."""
 
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
-
-from pydantic import ValidationError
 
 from interlock.infra.catalog.gpus import gpu
 from interlock.infra.catalog.models import find
@@ -13,7 +12,7 @@ from interlock.infra.facts import Fact, absent, unknown
 from interlock.infra.sizing.budget import size
 from interlock.infra.sizing.described import changed_config
 from interlock.infra.sizing.follows import DECISIVE, ENVIRONMENT, FOLLOWED, JOINED, mapping, note, switch, whole, word
-from interlock.infra.sizing.request import SizingRequest
+from interlock.infra.sizing.request import SizingRequest, out_of_range
 from interlock.infra.sizing.result import SizingResult
 
 Texts = Mapping[str, Fact[str]]
@@ -89,16 +88,8 @@ def ask(
 
 def valid(values: dict[str, Any], left_out: Mapping[str, str]) -> Question:
     """The question without the values that are out of range, each of which is then open."""
-    refused = dict(left_out)
-    for _ in range(len(values) + 1):
-        try:
-            return Question(SizingRequest(**values), refused)
-        except ValidationError as error:
-            for problem in error.errors():
-                name = str(problem["loc"][0]) if problem["loc"] else ""
-                if name in values:
-                    refused[name] = f"{str(values.pop(name))[:60]!r} is out of range"
-    return Question(SizingRequest(), refused)
+    wrong = {name: f"{str(values[name])[:60]!r} is out of range" for name in out_of_range(values)}
+    return Question(SizingRequest(**{name: value for name, value in values.items() if name not in wrong}), {**left_out, **wrong})
 
 
 class _Reading:
@@ -226,21 +217,37 @@ def _drafting(stated: Mapping[str, Any], tokens: Any) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A request as a key: its mappings as text, since they cannot be hashed."""
+
+    key: tuple[Any, ...]
+    request: SizingRequest = field(compare=False)
+
+
+_FIELDS = tuple(each.name for each in fields(SizingRequest))
+
+
+def _asked(request: SizingRequest) -> _Asked:
+    values = (getattr(request, name) for name in _FIELDS)
+    return _Asked(tuple(json.dumps(each, default=str) if isinstance(each, dict) else each for each in values), request)
+
+
 @lru_cache(maxsize=1024)
-def _answer(question: str) -> SizingResult:
-    return size(SizingRequest.model_validate_json(question))
+def _answer(asked: _Asked) -> SizingResult:
+    return size(asked.request)
 
 
 def answer(request: SizingRequest) -> SizingResult:
     """The planner's answer, computed once for equal requests: whoever asks the same gets the same object."""
-    return _answer(request.model_dump_json())
+    return _answer(_asked(request))
 
 
 @lru_cache(maxsize=4096)
-def _quick(question: str) -> SizingResult:
-    return size(SizingRequest.model_validate_json(question), suggest=False)
+def _quick(asked: _Asked) -> SizingResult:
+    return size(asked.request, suggest=False)
 
 
 def quick(request: SizingRequest) -> SizingResult:
     """The planner's answer without suggestions, for a search over many requests; computed once for equal ones."""
-    return _quick(request.model_dump_json())
+    return _quick(_asked(request))

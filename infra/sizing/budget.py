@@ -1,5 +1,6 @@
 """The budget of one GPU, from request to answer."""
 
+from dataclasses import replace
 from typing import Any
 
 from interlock.infra.sizing.either import settled
@@ -32,7 +33,7 @@ def size(request: SizingRequest, *, suggest: bool = True) -> SizingResult:
     """
     answer = _guarded(request)
     if suggest and answer.verdict is not Verdict.FITS and answer.terms:
-        return answer.model_copy(update={"suggestions": suggestions(request, _guarded)})
+        return replace(answer, suggestions=suggestions(request, _guarded))
     return answer
 
 
@@ -85,13 +86,14 @@ def _size(found: Resolved) -> SizingResult:
         ("non_torch", other, other_how, OTHER_SOURCE),
         ("kv_cache", available, "what is left", _BUDGET_SOURCE),
     )
+    of_their_own: dict[str, Any] = {field: gib for name, field in _TERM_FIELDS.items() for row, gib, _, _ in rows if row == name}
     return SizingResult(
         **judge(found, pool, use),
         **_common(found),
         terms=tuple(Term(name=name, gib=gib, formula=how, source=source) for name, gib, how, source in rows if gib),
         total_gib=total,
         requested_gib=requested,
-        **{field: gib for name, field in _TERM_FIELDS.items() for row, gib, _, _ in rows if row == name},
+        **of_their_own,
         param_bytes=weights.param_bytes if weights else None,
         host=_host(found),
         **_pool_fields(found, groups, pool),
@@ -162,10 +164,10 @@ def _estimate(low: float, likely: float, high: float) -> Estimate:
     return Estimate(low=min(low, likely), likely=likely, high=max(high, likely))
 
 
-def _pool_fields(found: Resolved, groups: Layout | None, pool: Pool | None) -> dict[str, object]:
+def _pool_fields(found: Resolved, groups: Layout | None, pool: Pool | None) -> dict[str, Any]:
     if groups is None:
         return {"max_model_len": found.max_model_len or None}
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "kv_bytes_per_token": groups.bytes_per_token,
         "kv_needed_gib": groups.needed(found.max_model_len) / GIB if found.max_model_len else None,
         "block_size": groups.block_size,

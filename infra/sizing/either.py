@@ -1,6 +1,8 @@
 """What a request leaves open that decides the cache: every reading of it is sized, and a verdict stands only where they agree."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
 
 from interlock.infra.sizing.kv.formats import DEFAULT, FORMATS, LARGEST, SMALLEST
 from interlock.infra.sizing.model.quantization import Scheme
@@ -24,13 +26,13 @@ def _open(found: Resolved) -> Iterator[tuple[str, tuple[str, ...]]]:
 def settled(found: Resolved, answer: SizingResult, sizer: Sizer) -> SizingResult:
     """The answer, bounded by every reading of what is open; ``unsure`` where their verdicts differ."""
     for note, types in _open(found):
-        readings = [sizer(found.request.model_copy(update={"kv_cache_dtype": each})) for each in types]
+        readings = [sizer(replace(found.request, kv_cache_dtype=each)) for each in types]
         answer = _bounded(answer, readings, note)
     return answer
 
 
 def _bounded(answer: SizingResult, readings: list[SizingResult], note: str) -> SizingResult:
-    changes: dict[str, object] = {"unknown": (note, *answer.unknown)}
+    changes: dict[str, Any] = {"unknown": (note, *answer.unknown)}
     for name in ("kv_tokens", "max_concurrency"):
         found = [estimate for each in (answer, *readings) if isinstance(estimate := getattr(each, name), Estimate)]
         if found:
@@ -42,4 +44,4 @@ def _bounded(answer: SizingResult, readings: list[SizingResult], note: str) -> S
         changes["longest_model_len"] = min(lengths)
     if len({each.verdict for each in readings}) > 1:
         changes |= {"verdict": Verdict.UNSURE, "reasons": (note, *answer.reasons), "refusals": ()}
-    return answer.model_copy(update=changes)
+    return replace(answer, **changes)

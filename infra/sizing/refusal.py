@@ -1,8 +1,7 @@
 """Why an engine would not start: what kind of reason, the argument to change, the words, and the fix."""
 
+from dataclasses import dataclass
 from enum import StrEnum
-
-from pydantic import BaseModel, ConfigDict
 
 
 class Kind(StrEnum):
@@ -54,10 +53,9 @@ class Kind(StrEnum):
     """A KV pool that does not hold the requests that it must hold."""
 
 
-class Refusal(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
     """One reason for which the engine would not start."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Kind
     """What it is about."""

@@ -1,12 +1,11 @@
 """The planner's answer."""
 
+import json
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-
-from pydantic import BaseModel, ConfigDict
+from typing import Any
 
 from interlock.infra.sizing.refusal import Refusal
-
-_FROZEN = ConfigDict(frozen=True, extra="forbid")
 
 
 class Verdict(StrEnum):
@@ -17,10 +16,10 @@ class Verdict(StrEnum):
     UNSURE = "unsure"
 
 
-class Estimate(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
     """A number with its uncertainty: the truth is expected between low and high."""
 
-    model_config = _FROZEN
     low: float
     """Lower end."""
     likely: float
@@ -29,10 +28,10 @@ class Estimate(BaseModel):
     """Upper end."""
 
 
-class Term(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
     """One part of a GPU's memory."""
 
-    model_config = _FROZEN
     name: str
     """``weights``, ``activation``, ``cuda_graphs``, ``non_torch``, ``kv_cache``, ``outside`` (what utilization leaves free)."""
     gib: Estimate
@@ -43,20 +42,20 @@ class Term(BaseModel):
     """Where the formula comes from."""
 
 
-class Suggestion(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
     """A change with which it fits (checked with the high estimate)."""
 
-    model_config = _FROZEN
-    change: dict[str, int | float | str | bool]
+    change: dict[str, Any]
     """Fields of the request to change."""
     text: str
     """For people."""
 
 
-class HostSide(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSide:
     """What the node needs besides the GPU."""
 
-    model_config = _FROZEN
     weights_bytes: int
     """Bytes that are read from storage for one replica."""
     load_seconds: float
@@ -65,10 +64,10 @@ class HostSide(BaseModel):
     """Host memory taken by offloaded weights, all GPUs of a replica together."""
 
 
-class SizingResult(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizingResult:
     """What one GPU of the replica would hold, and whether that works."""
 
-    model_config = _FROZEN
     verdict: Verdict
     """The answer."""
     reasons: tuple[str, ...]
@@ -121,3 +120,7 @@ class SizingResult(BaseModel):
     def term(self, name: str) -> Term | None:
         """A term by name."""
         return next((term for term in self.terms if term.name == name), None)
+
+    def to_json(self) -> str:
+        """The whole answer as an indented JSON object."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False)

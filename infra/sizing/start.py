@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 
-from pydantic import BaseModel, ConfigDict
-
 from interlock.infra.catalog.tables import table
 from interlock.infra.sizing.result import Estimate
 from interlock.infra.values import gib
@@ -81,10 +79,10 @@ class Start:
     """Whether a compile cache holds the kernels of an earlier start."""
 
 
-class StartStep(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartStep:
     """One step with its time."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     name: Step
     """Which step."""
     seconds: Estimate
@@ -93,10 +91,10 @@ class StartStep(BaseModel):
     """What happens, with the arithmetic where bytes are moved."""
 
 
-class StartTime(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartTime:
     """A whole start: its steps in order."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     steps: tuple[StartStep, ...]
     """In the order in which they happen."""
 

@@ -1,6 +1,7 @@
 """What would fit: changes that are checked with the same sizing before they are offered."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from interlock.infra.catalog.gpus import gpu, gpus
@@ -63,7 +64,7 @@ def suggestions(request: SizingRequest, sizer: Sizer) -> tuple[Suggestion, ...]:
     found: list[Suggestion] = []
     for kind in kinds:
         for change, text in kind:
-            if sizer(request.model_copy(update=change)).verdict is Verdict.FITS:
+            if sizer(replace(request, **change)).verdict is Verdict.FITS:
                 found.append(Suggestion(change=change, text=text))
                 break
     return tuple(found)

@@ -21,7 +21,7 @@ def python(script: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-BLOCKED = ("pulumi", "pulumi_kubernetes", "pulumi_policy", "kubernetes", "yaml", "rich", "typer", "httpx")
+BLOCKED = ("pulumi", "pulumi_kubernetes", "pulumi_policy", "kubernetes", "yaml", "rich", "httpx")
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -71,6 +71,21 @@ def test_the_command_plans_without_pulumi() -> None:
     done = python(script)
     assert done.returncode == 0, done.stderr
     assert "chat" in done.stdout
+
+
+UNNEEDED = ("pydantic", "rich", "pulumi", "interlock.infra.config", "interlock.infra.plan", "interlock.infra.manifests")
+"""What no judgement of YAML and no sizing needs, and what half of such a short command would wait for."""
+
+
+@pytest.mark.parametrize(
+    "words", [["check", "examples/foreign-yaml"], ["size", "-m", "Qwen/Qwen3-8B", "-g", "H100", "--json"]], ids=" ".join
+)
+def test_a_check_and_a_sizing_import_neither_pydantic_nor_the_rooms_of_a_stack(words: list[str]) -> None:
+    blocked = "".join(f"sys.modules[{each!r}] = None\n" for each in UNNEEDED)
+    done = python(f"import sys\n{blocked}from interlock.cli.main import main\nmain({words!r})")
+    assert done.returncode in (0, 1), done.stderr
+    assert not done.stderr
+    assert len(done.stdout) > 100
 
 
 INFRA = [path for path in MODULES if path.relative_to(ROOT).parts[0] == "infra"]

@@ -1,5 +1,7 @@
 """Laws of names, cards, versions, cache types and unverified entries (Hypothesis)."""
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,8 +81,8 @@ def test_a_cache_type_that_is_not_known_gives_a_verdict_only_where_four_and_sixt
     if word in FORMATS or word == "auto":
         return
     asked = SizingRequest(model="Qwen/Qwen3-8B", gpu="L4", max_model_len=length, max_num_seqs=16, vllm_version="0.33.0")
-    answer = size(asked.model_copy(update={"kv_cache_dtype": word}), suggest=False)
-    ends = {size(asked.model_copy(update={"kv_cache_dtype": each}), suggest=False).verdict for each in ("nvfp4", "bfloat16")}
+    answer = size(replace(asked, kv_cache_dtype=word), suggest=False)
+    ends = {size(replace(asked, kv_cache_dtype=each), suggest=False).verdict for each in ("nvfp4", "bfloat16")}
     assert answer.verdict in ({Verdict.UNSURE} if len(ends) > 1 else ends)
     assert "kv_cache_dtype" in answer.unknown[0]
 
@@ -105,9 +107,9 @@ def test_another_makers_card_is_never_judged_as_nvidias(card: str, model: str, t
 @given(st.sampled_from((2, 4, 8)), st.integers(1024, 131072))
 def test_a_pipeline_of_0_15_is_charged_the_whole_models_cache(pp: int, length: int) -> None:
     asked = SizingRequest(model="meta-llama/Llama-3.1-70B-Instruct", gpu="H100", pp=pp, max_model_len=length, given_kv_gib=40.0)
-    whole = size(asked.model_copy(update={"pp": 1, "vllm_version": "0.15.1"}), suggest=False).kv_needed_gib
-    assert size(asked.model_copy(update={"vllm_version": "0.15.1"}), suggest=False).kv_needed_gib == whole
-    later = size(asked.model_copy(update={"vllm_version": "0.17.1"}), suggest=False).kv_needed_gib
+    whole = size(replace(asked, pp=1, vllm_version="0.15.1"), suggest=False).kv_needed_gib
+    assert size(replace(asked, vllm_version="0.15.1"), suggest=False).kv_needed_gib == whole
+    later = size(replace(asked, vllm_version="0.17.1"), suggest=False).kv_needed_gib
     assert later is not None
     assert whole is not None
     assert later < whole
@@ -119,7 +121,7 @@ def test_a_pipeline_of_0_15_is_charged_the_whole_models_cache(pp: int, length: i
 )
 def test_only_compiled_engines_on_hopper_and_blackwell_hold_the_buffers_of_a_fused_all_reduce(tp: int, card: str, version: str) -> None:
     asked = SizingRequest(model="Qwen/Qwen3-32B", gpu=card, tp=tp, max_model_len=4096, vllm_version=version)
-    eager = size(asked.model_copy(update={"enforce_eager": True}), suggest=False).non_torch_gib
+    eager = size(replace(asked, enforce_eager=True), suggest=False).non_torch_gib
     compiled = size(asked, suggest=False).non_torch_gib
     assert eager is not None
     assert compiled is not None

@@ -1,6 +1,7 @@
 """Laws of the one question to the planner: plan, rules and the size command ask the same and say the same."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -104,7 +105,7 @@ def test_fewer_resources_never_turn_a_refusal_by_memory_into_a_pass(
     made: tuple[ClusterConfig, dict[str, Any]], less: str, part: float
 ) -> None:
     request, _ = request_of_case({"max_num_seqs": 64, "max_num_batched_tokens": 4096, **made[1], "vllm_version": "0.33.0"})
-    whole = request.model_copy(update={"gpu_total_gib": 79.0, "gpu_memory_utilization": request.gpu_memory_utilization or 0.9})
+    whole = replace(request, gpu_total_gib=79.0, gpu_memory_utilization=request.gpu_memory_utilization or 0.9)
     before = size(whole, suggest=False)
     if not {each.kind for each in before.refusals} & {Kind.WEIGHTS, Kind.REQUEST, Kind.POOL}:
         return
@@ -119,4 +120,4 @@ def _with_less(request: SizingRequest, less: str, part: float) -> SizingRequest:
         "utilization": {"gpu_memory_utilization": share * part},
         "ranks": {"tp": 1, "dp": 1, "dcp": 1},
     }
-    return request.model_copy(update=changes[less])
+    return replace(request, **changes[less])

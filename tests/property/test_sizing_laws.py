@@ -1,10 +1,12 @@
 """Laws of the planner (Hypothesis)."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from interlock.cli.size_lines import answer_of
 from interlock.infra.catalog.gpus import gpus
@@ -67,15 +69,14 @@ def at_least(after: Estimate | None, before: Estimate | None) -> bool:
 @LAW
 @given(requests())
 def test_sizing_is_a_pure_function_of_its_request(request: SizingRequest) -> None:
-    assert size(request, suggest=False) == size(request.model_copy(), suggest=False)
+    assert size(request, suggest=False) == size(replace(request), suggest=False)
 
 
 @LAW
 @given(requests())
-def test_requests_and_answers_survive_json(request: SizingRequest) -> None:
-    assert SizingRequest.model_validate_json(request.model_dump_json()) == request
+def test_an_answer_survives_json(request: SizingRequest) -> None:
     answer = size(request, suggest=False)
-    assert SizingResult.model_validate_json(answer.model_dump_json()) == answer
+    assert TypeAdapter(SizingResult).validate_json(answer.to_json()) == answer
 
 
 @LAW
@@ -89,8 +90,8 @@ def test_intervals_contain_their_likely_value(request: SizingRequest) -> None:
 @given(requests(), st.integers(1, 100_000))
 def test_a_longer_context_never_needs_less(request: SizingRequest, more: int) -> None:
     length = request.max_model_len or 1024
-    short = size(request.model_copy(update={"max_model_len": length, "given_kv_gib": 8.0}), suggest=False)
-    long = size(request.model_copy(update={"max_model_len": length + more, "given_kv_gib": 8.0}), suggest=False)
+    short = size(replace(request, max_model_len=length, given_kv_gib=8.0), suggest=False)
+    long = size(replace(request, max_model_len=length + more, given_kv_gib=8.0), suggest=False)
     if short.kv_needed_gib is not None and long.kv_needed_gib is not None:
         assert long.kv_needed_gib >= short.kv_needed_gib
 
@@ -99,8 +100,9 @@ def test_a_longer_context_never_needs_less(request: SizingRequest, more: int) ->
 @given(requests(), st.sampled_from(("max_num_seqs", "max_num_batched_tokens")), st.integers(1, 32_768))
 def test_more_sequences_or_tokens_never_take_less_memory(request: SizingRequest, field: str, more: int) -> None:
     start = getattr(request, field) or 256
-    fewer = size(request.model_copy(update={field: start}), suggest=False)
-    many = size(request.model_copy(update={field: start + more}), suggest=False)
+    less: dict[str, Any] = {field: start}
+    greater: dict[str, Any] = {field: start + more}
+    fewer, many = size(replace(request, **less), suggest=False), size(replace(request, **greater), suggest=False)
     assert at_least(many.activation_gib, fewer.activation_gib)
     assert at_least(many.non_torch_gib, fewer.non_torch_gib)
 
@@ -109,8 +111,8 @@ def test_more_sequences_or_tokens_never_take_less_memory(request: SizingRequest,
 @given(requests(), st.integers(1, 100_000))
 def test_what_does_not_fit_never_fits_with_a_longer_context(request: SizingRequest, more: int) -> None:
     length = request.max_model_len or 1024
-    if size(request.model_copy(update={"max_model_len": length}), suggest=False).verdict is Verdict.DOES_NOT_FIT:
-        assert size(request.model_copy(update={"max_model_len": length + more}), suggest=False).verdict is not Verdict.FITS
+    if size(replace(request, max_model_len=length), suggest=False).verdict is Verdict.DOES_NOT_FIT:
+        assert size(replace(request, max_model_len=length + more), suggest=False).verdict is not Verdict.FITS
 
 
 @LAW
@@ -125,7 +127,7 @@ def test_fits_is_said_only_when_the_high_estimate_fits(request: SizingRequest) -
 @given(requests())
 def test_what_is_suggested_as_fitting_fits(request: SizingRequest) -> None:
     for suggestion in size(request).suggestions:
-        assert size(request.model_copy(update=dict(suggestion.change)), suggest=False).verdict is Verdict.FITS
+        assert size(replace(request, **suggestion.change), suggest=False).verdict is Verdict.FITS
 
 
 @LAW

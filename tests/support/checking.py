@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from interlock.cli.check.run import CheckConfig, check_reading
+from interlock.cli.check.config import CheckConfig
+from interlock.cli.check.run import check_reading
 from interlock.cli.reading import read_paths
 from interlock.infra.rules.findings import Finding
 from tests.support import TODAY

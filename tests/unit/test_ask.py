@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from interlock.cli.check.run import read_config
+from interlock.cli.check.config import read_config
 from interlock.cli.stackfile import read_stack
 from interlock.infra.catalog.vllm_flags import flag_facts
 from interlock.infra.errors import ConfigError

@@ -2,23 +2,23 @@
 
 import datetime as dt
 import json
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-import typer
-from typer.testing import CliRunner, Result
 
-from interlock.cli.check import command
 from interlock.cli.check import run as checking
+from interlock.cli.check.config import CheckConfig, Hint, read_config
 from interlock.cli.reading import Reading, read_paths
 from interlock.infra.errors import ConfigError
 from interlock.infra.facts import Bundle, Workload
 from interlock.infra.rules.findings import Severity, Waiver
+from tests.support.commands import Ran as Result
+from tests.support.commands import run as command
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json").read_text())
 KEYS = ["file", "document", "kind", "name", "code", "fault", "severity", "path", "line", "summary", "remedy"]
@@ -50,13 +50,7 @@ Run = Callable[..., Result]
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.chdir(tmp_path)
-    app = typer.Typer()
-    app.command()(command.check)
-
-    def call(*arguments: str, text: str | None = None) -> Result:
-        return CliRunner().invoke(app, list(arguments), input=text)
-
-    return call
+    return partial(command, "check")
 
 
 def write(name: str, text: str) -> str:
@@ -117,17 +111,15 @@ def test_standard_input_is_read_as_dash(run: Run) -> None:
         (("a.yaml", "--baseline", "nope.json"), "is not a baseline"),
         (("a.yaml", "--config", "nope.yaml"), "cannot be read"),
         (("a.yaml", "--output", "no/such/folder/x"), "cannot be written"),
+        (("a.yaml", "--format", "xml"), "invalid choice: 'xml'"),
+        ((), "required: PATH"),
     ],
 )
-def test_what_cannot_run_ends_with_two_and_says_why(
-    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], part: str
-) -> None:
+def test_what_cannot_run_ends_with_two_and_says_why(run: Run, arguments: tuple[str, ...], part: str) -> None:
     write("a.yaml", BAD)
-    monkeypatch.setattr(sys, "argv", ["check", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        command.main()
-    assert ended.value.code == 2
-    assert part in capsys.readouterr().err
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert part in result.stderr
 
 
 def test_text_names_file_line_object_arithmetic_and_way_out(run: Run) -> None:
@@ -220,11 +212,11 @@ def test_a_wrong_settings_file_names_the_field(tmp_path: Path, text: str, part: 
     path = tmp_path / "c.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as raised:
-        checking.read_config(path)
+        read_config(path)
     assert part in str(raised.value)
 
 
-def _result(tmp_path: Path, text: str, config: checking.CheckConfig, waivers: tuple[Waiver, ...] = (), today: dt.date | None = None) -> Any:
+def _result(tmp_path: Path, text: str, config: CheckConfig, waivers: tuple[Waiver, ...] = (), today: dt.date | None = None) -> Any:
     path = tmp_path / "a.yaml"
     path.write_text(text)
     return checking.check_reading(read_paths([str(path)]), config, waivers, today)
@@ -232,13 +224,13 @@ def _result(tmp_path: Path, text: str, config: checking.CheckConfig, waivers: tu
 
 def test_an_expired_waiver_waives_nothing(tmp_path: Path) -> None:
     waiver = Waiver(code="GPU-001", reason="until the new cards", expires=dt.date(2026, 1, 1))
-    assert not _result(tmp_path, BAD, checking.CheckConfig(), (waiver,), dt.date(2025, 12, 31)).failing(Severity.ERROR)
-    assert _result(tmp_path, BAD, checking.CheckConfig(), (waiver,), dt.date(2026, 1, 2)).failing(Severity.ERROR)
+    assert not _result(tmp_path, BAD, CheckConfig(), (waiver,), dt.date(2025, 12, 31)).failing(Severity.ERROR)
+    assert _result(tmp_path, BAD, CheckConfig(), (waiver,), dt.date(2026, 1, 2)).failing(Severity.ERROR)
 
 
 def test_a_pool_hint_lets_the_rules_know_the_nodes(tmp_path: Path) -> None:
-    hint = checking.Hint(gpu="l4", gpus_per_node=1)
-    found = _result(tmp_path, BAD.replace("gpu: 2", "gpu: 4"), checking.CheckConfig(pool=hint))
+    hint = Hint(gpu="l4", gpus_per_node=1)
+    found = _result(tmp_path, BAD.replace("gpu: 2", "gpu: 4"), CheckConfig(pool=hint))
     assert "GPU-003" in {located.finding.code for located in found.findings}
 
 
@@ -255,7 +247,7 @@ def test_a_rule_that_fails_costs_only_the_file_it_fails_on(tmp_path: Path, monke
     monkeypatch.setattr(catalogue, "RULES", (*catalogue.RULES, rule))
     (tmp_path / "bad.yaml").write_text(BAD)
     (tmp_path / "good.yaml").write_text(BAD.replace("name: chat", "name: other"))
-    result = checking.check_reading(read_paths([str(tmp_path)]), checking.CheckConfig())
+    result = checking.check_reading(read_paths([str(tmp_path)]), CheckConfig())
     by_file = {
         Path(item.finding.subject.file).name: item.finding for item in result.findings if item.finding.code in ("GPU-001", "CHECK-000")
     }
@@ -271,4 +263,4 @@ def test_broken_yaml_is_one_finding_at_its_line(run: Run) -> None:
 
 
 def test_nothing_to_read_is_clean() -> None:
-    assert checking.check_reading(Reading(), checking.CheckConfig()).findings == ()
+    assert checking.check_reading(Reading(), CheckConfig()).findings == ()

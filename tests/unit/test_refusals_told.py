@@ -1,6 +1,7 @@
 """Every kind of refusal of the planner is told as an error, in the plan and by check, at the argument to change."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -134,7 +135,7 @@ def test_engines_of_one_card_are_refused_together() -> None:
 def test_four_fixed_pools_of_40_gib_do_not_fit_a_card_of_80() -> None:
     asked = SizingRequest(model=QWEN, gpu="H100", max_model_len=8192, gpu_memory_utilization=0.24, kv_cache_memory_bytes=40 * 2**30)
     assert size(asked).verdict is Verdict.FITS
-    assert [each.kind for each in size(asked.model_copy(update={"sharers": 4})).refusals] == [Kind.POOL]
+    assert [each.kind for each in size(replace(asked, sharers=4)).refusals] == [Kind.POOL]
 
 
 def test_four_engines_with_fixed_pools_of_40_gib_cannot_meet_on_a_card() -> None:

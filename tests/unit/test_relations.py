@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
-from interlock.infra.catalog import relations as module
-from interlock.infra.catalog.relations import Condition, Relation, Relations, refused, relations
+from interlock.infra.catalog.conditions import Known, condition_of, row_of
+from interlock.infra.catalog.relations import Relation, Relations, refused, relations, relations_of
 from interlock.infra.catalog.vllm_tables import vllm_names
 from interlock.infra.facts import Fact
 from interlock.infra.facts.fact import absent, known, unknown
@@ -31,7 +30,7 @@ def row(*when: Any, message: str = "wrong", **kept: Any) -> Relations:
         "since": "0.20.0",
         "until": "0.30.0",
     }
-    return Relations.model_validate({"read": ["0.20.0", "0.30.0"], "defaults": {"b": 2, "on": False}, "rows": [made | kept]})
+    return relations_of({"read": ["0.20.0", "0.30.0"], "defaults": {"b": 2, "on": False}, "rows": [made | kept]})
 
 
 def fires(found: Relations, version: str | None = "0.25.0", **facts: Any) -> bool:
@@ -117,8 +116,16 @@ def test_numbers_that_no_machine_has_decide_nothing_and_break_nothing() -> None:
 
 def test_a_condition_with_two_tests_or_none_is_refused() -> None:
     for wrong in ({"of": "a"}, {"of": "a", "equals": 1, "above": 2}, {"of": "a", "equals": 1, "unless": 2}):
-        with pytest.raises(ValidationError):
-            Condition.model_validate(wrong)
+        with pytest.raises(ValueError, match="exactly one test"):
+            condition_of(wrong)
+
+
+def test_a_row_with_a_key_too_many_or_too_few_is_refused() -> None:
+    right = {"id": "x", "when": [{"of": "a", "equals": 1}], "message": "m", "fix": "f", "at": "a", "source": "s"}
+    assert row_of(Relation, right).severity == "error"
+    for wrong in ({**right, "wen": 1}, {**right, "when": []}, {**right, "severity": "bad"}, {k: v for k, v in right.items() if k != "at"}):
+        with pytest.raises(ValueError, match="row 'x'"):
+            row_of(Relation, wrong)
 
 
 def test_the_table_keeps_its_schema_and_its_rows_have_names_of_their_own() -> None:
@@ -159,4 +166,4 @@ def test_nothing_fires_for_an_engine_with_nothing_but_a_model() -> None:
 
 
 def test_the_evaluator_takes_facts_as_the_rules_have_them() -> None:
-    assert isinstance(module.Known({"a": known(1)}, {})("a"), int)
+    assert isinstance(Known({"a": known(1)}, {})("a"), int)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from interlock.cli.check.run import CheckConfig, read_config
+from interlock.cli.check.config import CheckConfig, read_config
 from interlock.cli.stackfile import read_stack
 from interlock.infra.errors import InterlockError
 from interlock.infra.preview import preview

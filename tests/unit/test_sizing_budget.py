@@ -1,5 +1,8 @@
 """The budget: verdicts, what else takes memory, and what is suggested."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from interlock.infra.sizing import SizingRequest, Verdict, size
@@ -36,7 +39,7 @@ def test_a_70b_model_does_not_fit_one_h100_and_what_is_suggested_fits() -> None:
     assert answer.verdict is Verdict.DOES_NOT_FIT
     assert answer.suggestions
     for suggestion in answer.suggestions:
-        assert size(BIG.model_copy(update=dict(suggestion.change))).verdict is Verdict.FITS
+        assert size(replace(BIG, **suggestion.change)).verdict is Verdict.FITS
 
 
 def test_a_shorter_length_is_suggested_when_it_is_enough() -> None:
@@ -57,7 +60,7 @@ def test_a_shorter_length_is_suggested_when_it_is_enough() -> None:
 
 
 def test_an_invalid_tensor_parallel_size_is_refused_before_memory() -> None:
-    answer = size(LLAMA.model_copy(update={"tp": 3}))
+    answer = size(replace(LLAMA, tp=3))
     assert answer.verdict is Verdict.DOES_NOT_FIT
     assert "32 attention heads" in answer.reasons[0]
 
@@ -69,42 +72,42 @@ def test_a_length_beyond_the_models_positions_is_refused() -> None:
 
 
 def test_gguf_is_refused_with_the_reason() -> None:
-    answer = size(LLAMA.model_copy(update={"quantization": "gguf"}))
+    answer = size(replace(LLAMA, quantization="gguf"))
     assert answer.verdict is Verdict.DOES_NOT_FIT
     assert "vllm-gguf-plugin" in answer.reasons[0]
 
 
 def test_utilization_above_what_is_free_is_refused() -> None:
-    answer = size(LLAMA.model_copy(update={"gpu_memory_utilization": 0.999}))
+    answer = size(replace(LLAMA, gpu_memory_utilization=0.999))
     assert answer.verdict is Verdict.DOES_NOT_FIT
     assert "free at the start" in answer.reasons[0]
 
 
 def test_memory_that_another_engine_holds_is_not_free() -> None:
-    answer = size(LLAMA.model_copy(update={"free_at_start_gib": 13.4}))
+    answer = size(replace(LLAMA, free_at_start_gib=13.4))
     assert answer.verdict is Verdict.DOES_NOT_FIT
 
 
 def test_engines_that_share_a_card_must_share_its_memory() -> None:
-    shared = LLAMA.model_copy(update={"sharers": 2})
+    shared = replace(LLAMA, sharers=2)
     assert size(shared).verdict is Verdict.DOES_NOT_FIT
-    assert size(shared.model_copy(update={"gpu_memory_utilization": 0.45})).verdict is Verdict.FITS
+    assert size(replace(shared, gpu_memory_utilization=0.45)).verdict is Verdict.FITS
 
 
 def test_a_mig_slice_has_the_memory_of_the_slice() -> None:
-    answer = size(LLAMA.model_copy(update={"mig_profile": "3g.40gb"}))
+    answer = size(replace(LLAMA, mig_profile="3g.40gb"))
     assert answer.total_gib is not None
     assert answer.total_gib.likely == 39.25
 
 
 def test_adapters_and_drafts_take_memory() -> None:
-    assert likely(LLAMA.model_copy(update={"max_loras": 8, "max_lora_rank": 64}), "weights") > likely(LLAMA, "weights") + 1
-    drafted = {"speculative_method": "eagle3", "speculative_tokens": 3}
-    assert likely(LLAMA.model_copy(update=drafted), "weights") > likely(LLAMA, "weights") + 0.3
+    assert likely(replace(LLAMA, max_loras=8, max_lora_rank=64), "weights") > likely(LLAMA, "weights") + 1
+    drafted: dict[str, Any] = {"speculative_method": "eagle3", "speculative_tokens": 3}
+    assert likely(replace(LLAMA, **drafted), "weights") > likely(LLAMA, "weights") + 0.3
 
 
 def test_offloaded_weights_leave_the_gpu_and_need_host_memory() -> None:
-    offloaded = LLAMA.model_copy(update={"cpu_offload_gb": 4.0})
+    offloaded = replace(LLAMA, cpu_offload_gb=4.0)
     assert likely(LLAMA, "weights") - likely(offloaded, "weights") == pytest.approx(4.0)
     host = size(offloaded).host
     assert host is not None
@@ -112,42 +115,42 @@ def test_offloaded_weights_leave_the_gpu_and_need_host_memory() -> None:
 
 
 def test_a_fixed_pool_ignores_utilization() -> None:
-    answer = size(LLAMA.model_copy(update={"kv_cache_memory_bytes": 10 * 2**30, "gpu_memory_utilization": 0.999}))
+    answer = size(replace(LLAMA, kv_cache_memory_bytes=10 * 2**30, gpu_memory_utilization=0.999))
     assert answer.verdict is Verdict.FITS
     assert answer.num_blocks == 10 * 2**30 // (32 * 65536)
 
 
 def test_an_fp8_cache_doubles_the_tokens() -> None:
-    given = LLAMA.model_copy(update={"given_kv_gib": 10.0})
-    plain, fp8 = size(given), size(given.model_copy(update={"kv_cache_dtype": "fp8"}))
+    given = replace(LLAMA, given_kv_gib=10.0)
+    plain, fp8 = size(given), size(replace(given, kv_cache_dtype="fp8"))
     assert plain.num_blocks is not None
     assert fp8.num_blocks == 2 * plain.num_blocks
 
 
 def test_a_length_of_minus_one_is_fitted() -> None:
-    answer = size(LLAMA.model_copy(update={"max_model_len": -1, "given_kv_gib": 4.0, "vllm_version": "0.26.0"}))
+    answer = size(replace(LLAMA, max_model_len=-1, given_kv_gib=4.0, vllm_version="0.26.0"))
     assert answer.max_model_len == 32768
 
 
 def test_an_asked_concurrency_that_the_pool_cannot_hold_does_not_fit() -> None:
-    assert size(LLAMA.model_copy(update={"wanted_concurrency": 10.0})).verdict is Verdict.FITS
-    assert size(LLAMA.model_copy(update={"wanted_concurrency": 1000.0})).verdict is Verdict.DOES_NOT_FIT
+    assert size(replace(LLAMA, wanted_concurrency=10.0)).verdict is Verdict.FITS
+    assert size(replace(LLAMA, wanted_concurrency=1000.0)).verdict is Verdict.DOES_NOT_FIT
 
 
 def test_graphs_are_taken_from_the_pool_only_in_versions_that_count_them() -> None:
-    assert likely(LLAMA.model_copy(update={"vllm_version": "0.26.0"}), "cuda_graphs") == 0
-    assert likely(LLAMA.model_copy(update={"vllm_version": "0.33.0"}), "cuda_graphs") > 0
-    assert likely(LLAMA.model_copy(update={"vllm_version": "0.33.0", "enforce_eager": True}), "cuda_graphs") == 0
+    assert likely(replace(LLAMA, vllm_version="0.26.0"), "cuda_graphs") == 0
+    assert likely(replace(LLAMA, vllm_version="0.33.0"), "cuda_graphs") > 0
+    assert likely(replace(LLAMA, vllm_version="0.33.0", enforce_eager=True), "cuda_graphs") == 0
 
 
 def test_the_sampler_rules_the_peak_before_0_16() -> None:
-    assert likely(LLAMA.model_copy(update={"vllm_version": "0.11.0"}), "activation") == pytest.approx(4.76, abs=0.05)
+    assert likely(replace(LLAMA, vllm_version="0.11.0"), "activation") == pytest.approx(4.76, abs=0.05)
 
 
 def test_memory_shared_with_the_cpu_leaves_doubt_and_then_refuses_at_a_high_utilization() -> None:
     asked = SizingRequest(model="Qwen/Qwen3-8B", gpu="GB10", max_model_len=8192, gpu_memory_utilization=0.9)
     assert size(asked).verdict is Verdict.FITS
-    higher = size(asked.model_copy(update={"gpu_memory_utilization": 0.93}))
+    higher = size(replace(asked, gpu_memory_utilization=0.93))
     assert higher.verdict is Verdict.UNSURE
     assert "outside the budget" in higher.reasons[0]
-    assert size(asked.model_copy(update={"gpu_memory_utilization": 0.96})).verdict is Verdict.DOES_NOT_FIT
+    assert size(replace(asked, gpu_memory_utilization=0.96)).verdict is Verdict.DOES_NOT_FIT

@@ -1,6 +1,7 @@
 """Weights with their buffers against vLLM's own constructors (tests/engine/oracle.jsonl): tables of angles, towers, deepstack."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ def test_deepstack_buffers_grow_with_the_batch() -> None:
 
 def test_a_tower_that_is_left_out_weighs_nothing_and_takes_no_peak() -> None:
     request = SizingRequest(model="Qwen/Qwen2.5-VL-7B-Instruct", gpu="L40S", max_model_len=4096)
-    whole, text = size(request), size(request.model_copy(update={"language_model_only": True}))
+    whole, text = size(request), size(replace(request, language_model_only=True))
     assert whole.param_bytes is not None
     assert text.param_bytes is not None
     assert whole.param_bytes - text.param_bytes == pytest.approx(0.677e9 * 2, rel=0.02)

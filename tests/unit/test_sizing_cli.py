@@ -1,20 +1,16 @@
 """``interlock size``: tables, JSON, lines, paths and exit codes."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from interlock.cli.explain import bar, render_budget
-from interlock.cli.size import size as command
-from interlock.infra.errors import ConfigError
+from interlock.cli.budget import bar, render_budget
 from interlock.infra.sizing import SizingRequest, size
+from tests.support.commands import run as command
 
-app = typer.Typer()
-app.command()(command)
-run = CliRunner().invoke
+run = partial(command, "size")
 CONFIG = {
     "model_type": "llama",
     "num_hidden_layers": 2,
@@ -25,46 +21,48 @@ CONFIG = {
 }
 
 
-def test_a_model_that_fits_ends_with_0_and_shows_every_term() -> None:
-    result = run(app, ["--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--max-model-len", "16384"], env={"COLUMNS": "180"})
+def test_a_model_that_fits_ends_with_0_and_shows_every_term(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "180")
+    result = run("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--max-model-len", "16384")
     assert result.exit_code == 0
     for words in ("fits", "weights", "activation peak", "CUDA graphs", "KV cache", "KV tokens"):
         assert words in result.output
 
 
-def test_a_model_that_does_not_fit_ends_with_1_and_says_what_would() -> None:
-    result = run(app, ["--model", "meta-llama/Llama-3.3-70B-Instruct", "--gpu", "H100", "--max-model-len", "16384"], env={"COLUMNS": "180"})
+def test_a_model_that_does_not_fit_ends_with_1_and_says_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "180")
+    result = run("--model", "meta-llama/Llama-3.3-70B-Instruct", "--gpu", "H100", "--max-model-len", "16384")
     assert result.exit_code == 1
     assert "would fit: --tensor-parallel-size 4" in result.output
 
 
 def test_json_is_the_whole_result() -> None:
-    result = run(app, ["--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--json"])
+    result = run("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--json")
     assert json.loads(result.output)["kv_bytes_per_token"] == 147456
 
 
 def test_engine_arguments_are_given_by_their_vllm_name() -> None:
-    few = run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H100", "--vllm-version", "0.11.0", "-a", "max-num-seqs=64", "--json"])
+    few = run("-m", "Qwen/Qwen3-8B", "-g", "H100", "--vllm-version", "0.11.0", "-a", "max-num-seqs=64", "--json")
     assert json.loads(few.output)["activation_gib"]["likely"] < 1
 
 
 def test_a_folder_with_a_config_and_an_index_is_a_model(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({**CONFIG, "max_position_embeddings": 4096}))
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": 5_000_000_000}}))
-    result = run(app, ["-m", str(tmp_path), "-g", "L4", "--json"])
+    result = run("-m", str(tmp_path), "-g", "L4", "--json")
     assert json.loads(result.output)["weights_gib"]["likely"] == pytest.approx(5e9 / 2**30, rel=0.01)
 
 
 def test_lines_are_answered_one_by_one_whatever_they_hold(tmp_path: Path) -> None:
     path = tmp_path / "cases.jsonl"
     path.write_text('{"id": "a", "model": "Qwen/Qwen3-8B", "gpu": "H100", "max_model_len": 4096}\n\n[1]\nnot json\n{"id": "b"}\n')
-    result = run(app, ["--jsonl", str(path)])
+    result = run("--jsonl", str(path))
     answers = [json.loads(line) for line in result.output.splitlines()]
     assert [(answer["id"], answer["verdict"]) for answer in answers] == [("a", "fits"), (None, "unsure"), (None, "unsure"), ("b", "unsure")]
 
 
 def test_lines_can_come_from_standard_input() -> None:
-    result = run(app, ["--jsonl", "-"], input='{"id": 7}\n')
+    result = run("--jsonl", "-", text='{"id": 7}\n')
     assert json.loads(result.output)["id"] == 7
 
 
@@ -84,18 +82,18 @@ def test_lines_can_come_from_standard_input() -> None:
     ],
 )
 def test_wrong_usage_is_a_message_and_never_a_traceback(arguments: list[str], words: str) -> None:
-    result = run(app, arguments)
-    assert isinstance(result.exception, ConfigError)
-    assert words in str(result.exception)
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
 
 
 def test_an_unknown_gpu_whose_memory_is_given_is_judged() -> None:
-    result = run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H1000", "--gpu-total-gib", "79.2", "--json"])
+    result = run("-m", "Qwen/Qwen3-8B", "-g", "H1000", "--gpu-total-gib", "79.2", "--json")
     assert json.loads(result.output)["verdict"] == "fits"
 
 
 def test_any_argument_of_vllm_may_be_given_and_what_is_not_followed_is_named() -> None:
-    result = run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H100", "-a", "port=80", "-a", 'kv_transfer_config={"kv_connector": "x"}', "--json"])
+    result = run("-m", "Qwen/Qwen3-8B", "-g", "H100", "-a", "port=80", "-a", 'kv_transfer_config={"kv_connector": "x"}', "--json")
     unknown = json.loads(result.output)["unknown"]
     assert "--kv-transfer-config is not followed: it may change the memory that the engine takes" in unknown
     assert not any("port" in line for line in unknown)
@@ -103,8 +101,8 @@ def test_any_argument_of_vllm_may_be_given_and_what_is_not_followed_is_named() -
 
 def test_a_config_that_is_not_json_is_a_message(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{")
-    result = run(app, ["-m", str(tmp_path)])
-    assert "is not JSON" in str(result.exception)
+    result = run("-m", str(tmp_path))
+    assert "is not JSON" in result.stderr
 
 
 def test_the_bar_is_to_scale() -> None:
@@ -121,17 +119,16 @@ def test_an_unsure_answer_without_terms_can_be_shown() -> None:
 
 def refused(*arguments: str) -> str:
     """What the command says of arguments that it cannot use."""
-    result = run(app, list(arguments))
-    assert isinstance(result.exception, ConfigError), result.exception
-    return str(result.exception)
+    result = run(*arguments)
+    assert result.exit_code == 2, result
+    return result.stderr
 
 
 def test_a_parallel_size_under_its_own_name_counts() -> None:
     long, short = (
-        run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H100", "--json", *words]).output
-        for words in (["-a", "tensor_parallel_size=2"], ["--tp", "2"])
+        run("-m", "Qwen/Qwen3-8B", "-g", "H100", "--json", *words).output for words in (["-a", "tensor_parallel_size=2"], ["--tp", "2"])
     )
-    alone = run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H100", "--json"]).output
+    alone = run("-m", "Qwen/Qwen3-8B", "-g", "H100", "--json").output
     assert json.loads(long)["param_bytes"] == json.loads(short)["param_bytes"] < json.loads(alone)["param_bytes"]
 
 
@@ -153,13 +150,13 @@ def test_a_broken_config_is_one_message(tmp_path: Path, text: bytes, words: str)
 def test_an_index_that_says_no_size_is_passed_over(tmp_path: Path, index: dict[str, object]) -> None:
     (tmp_path / "config.json").write_text(json.dumps(CONFIG), "utf-8")
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index), "utf-8")
-    assert run(app, ["-m", str(tmp_path), "-g", "H100"]).exit_code == 0
+    assert run("-m", str(tmp_path), "-g", "H100").exit_code == 0
 
 
 def test_lines_that_cannot_be_read_are_answered_and_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     lines = tmp_path / "lines.jsonl"
     lines.write_text('{"a":' * 3000 + "\n{}\n", "utf-8")
-    answers = [json.loads(line) for line in run(app, ["--jsonl", str(lines)]).output.splitlines()]
+    answers = [json.loads(line) for line in run("--jsonl", str(lines)).output.splitlines()]
     assert [answer["verdict"] for answer in answers] == ["unsure", "unsure"]
     lines.write_bytes(b"\xff\xfe")
     assert "is not UTF-8 text" in refused("--jsonl", str(lines))
@@ -167,11 +164,11 @@ def test_lines_that_cannot_be_read_are_answered_and_a_file_that_is_no_text_is_re
 
 @pytest.mark.parametrize(("typed", "meant"), [("32k", 32000), ("32K", 32768), ("16384", 16384), ("auto", 40960)])
 def test_a_length_is_taken_as_vllm_takes_it(typed: str, meant: int) -> None:
-    result = run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H100", "--max-model-len", typed, "--json"])
+    result = run("-m", "Qwen/Qwen3-8B", "-g", "H100", "--max-model-len", typed, "--json")
     assert json.loads(result.output)["max_model_len"] == meant
 
 
 def test_a_length_that_is_no_number_is_a_message() -> None:
-    result = run(app, ["-m", "Qwen/Qwen3-8B", "-g", "H100", "--max-model-len", "long"])
-    assert isinstance(result.exception, ConfigError)
-    assert "max_model_len = 'long' makes no sense" in str(result.exception)
+    result = run("-m", "Qwen/Qwen3-8B", "-g", "H100", "--max-model-len", "long")
+    assert result.exit_code == 2
+    assert "max_model_len = 'long' makes no sense" in result.stderr

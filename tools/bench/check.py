@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from interlock.cli.check import run as checking
+from interlock.cli.check.config import CheckConfig
 from interlock.cli.reading import read_paths
 from tools.bench.goals import Goal
 from tools.common import ROOT, run_main, say
@@ -46,12 +47,12 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         count = corpus(Path(folder), options.documents)
-        checking.check_reading(read_paths([str(MANIFESTS)]), checking.CheckConfig())
+        checking.check_reading(read_paths([str(MANIFESTS)]), CheckConfig())
         profile = cProfile.Profile()
         if options.profile:
             profile.enable()
         wall, cpu = time.perf_counter(), time.process_time()
-        result = checking.check_reading(read_paths([folder]), checking.CheckConfig())
+        result = checking.check_reading(read_paths([folder]), CheckConfig())
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         profile.disable()
     per_second = count / cpu

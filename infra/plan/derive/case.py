@@ -80,7 +80,7 @@ class Case:
         """The question with everything decided so far."""
         stated = self.engine.stated()
         changed = {asked: stated[name] for name, asked in _ASKED.items() if name not in self.given and stated.get(name) is not None}
-        return self.base.model_copy(update=changed) if changed else self.base
+        return replace(self.base, **changed) if changed else self.base
 
     @cached_property
     def resolved(self) -> Resolved:
@@ -136,7 +136,7 @@ Decide = Callable[[Case], Iterable[Choice]]
 
 def tried(case: Case, **changes: Any) -> SizingResult:
     """The planner's answer to the case with these fields of the request changed; kept, and without suggestions."""
-    return quick(case.request.model_copy(update=changes))
+    return quick(replace(case.request, **changes))
 
 
 def _shown(value: Any) -> str:

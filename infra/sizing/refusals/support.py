@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from interlock.infra.catalog.architectures import known
 from interlock.infra.catalog.gpus import not_nvidia
@@ -74,10 +76,10 @@ def doubted(found: Resolved, answer: SizingResult) -> SizingResult:
     if not doubts and not beside:
         return answer
     notes = tuple(text for _, text in (*doubts, *beside))
-    changes: dict[str, object] = {"unknown": (*answer.unknown, *notes)}
+    changes: dict[str, Any] = {"unknown": (*answer.unknown, *notes)}
     if doubts:
         changes["param_bytes"] = None
     early = answer.verdict is Verdict.DOES_NOT_FIT and answer.kv_available_gib is None
     if any(grave for grave, _ in beside) or (any(cache for cache, _ in doubts) and not early):
         changes |= {"refusals": (), "verdict": Verdict.UNSURE, "reasons": (*notes, *answer.reasons)}
-    return answer.model_copy(update=changes)
+    return replace(answer, **changes)
