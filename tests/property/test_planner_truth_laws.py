@@ -9,7 +9,7 @@ from interlock.infra.catalog.gpus import gpu, gpus
 from interlock.infra.catalog.models import entry, find, names, stored_as
 from interlock.infra.catalog.versions import meant, newest
 from interlock.infra.sizing import SizingRequest, Verdict, size
-from interlock.infra.sizing.kv.formats import FORMATS
+from interlock.infra.sizing.kv.formats import DEFAULT, FORMATS
 from interlock.infra.sizing.refusals.support import _OWN
 
 LAW = settings(max_examples=60, deadline=None, derandomize=True)
@@ -78,7 +78,7 @@ def test_fewer_bits_never_take_more_bytes_than_sixteen(name: str, width: int) ->
 @LAW
 @given(st.text("abcdefghijklmnop_0123456789", min_size=3, max_size=12), st.integers(1024, 40960))
 def test_a_cache_type_that_is_not_known_gives_a_verdict_only_where_four_and_sixteen_bit_agree(word: str, length: int) -> None:
-    if word in FORMATS or word == "auto":
+    if word in FORMATS or word in DEFAULT:
         return
     asked = SizingRequest(model="Qwen/Qwen3-8B", gpu="L4", max_model_len=length, max_num_seqs=16, vllm_version="0.33.0")
     answer = size(replace(asked, kv_cache_dtype=word), suggest=False)
