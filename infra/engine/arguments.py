@@ -96,12 +96,20 @@ class _Reader:
             elif _OPTION.match(word.text):
                 self._long(word)
             elif word.text.startswith("--"):
-                self._problem("broken-arg", f"{word.text[:80]!r} is not an option: the name must follow the dashes", word)
-                self._value(word, shape("--" + word.text.strip("- ").partition("=")[0]), "")
+                self._apart(word)
             elif word.text.startswith("-") and not _NUMBER.match(word.text):
                 self._short(word)
             else:
                 self._positional(word)
+
+    def _apart(self, word: Word) -> None:
+        """``-- name=value`` or ``-- name``: no option, but what was meant is still worth judging."""
+        self._problem("broken-arg", f"{word.text[:80]!r} is not an option: the name must follow the dashes", word)
+        name, equals, text = word.text.strip("- ").partition("=")
+        if equals:
+            self._flag(shape("--" + name).name, known(text, word.path), word.text, word)
+        else:
+            self._value(word, shape("--" + name), "")
 
     def _conditional(self, word: Word) -> None:
         """A word under a condition: the flag it names may or may not be given; values of such flags are skipped."""

@@ -54,6 +54,17 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
+class Router:
+    """A router of production-stack that finds its engines by labels."""
+
+    origin: Origin
+    selector: Mapping[str, str] = field(default_factory=dict)
+    keyed: bool = False
+    """It has (or may have) the engines' API key."""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Autoscaler:
     """A HorizontalPodAutoscaler or ScaledObject."""
 
@@ -91,6 +102,8 @@ class Claim:
     """Bytes."""
     users: Fact[int] = Fact()
     """Pod templates of the documents that mount it; absent when nobody counted."""
+    volume: Fact[str] = Fact()
+    """Name of the PersistentVolume that it asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +134,17 @@ class StorageClass:
 
 
 @dataclass(frozen=True, slots=True)
-class LocalVolume:
-    """A PersistentVolume on one node's disk."""
+class DiskVolume:
+    """A PersistentVolume that lies on nodes: a local one, a folder of whichever node mounts it, or any with a node affinity."""
 
     origin: Origin
     storage_class: Fact[str] = Fact()
+    local: bool = False
+    host_path: Fact[str] = Fact()
+    nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Labels that its affinity asks of a node, with the values that it takes; only where one term states them."""
+    claim: str = ""
+    """Name of the claim that it is kept for (``claimRef``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +222,7 @@ class Bundle:
     workloads: tuple[Workload, ...] = ()
     services: tuple[Service, ...] = ()
     routes: tuple[Route, ...] = ()
+    routers: tuple[Router, ...] = ()
     autoscalers: tuple[Autoscaler, ...] = ()
     budgets: tuple[Budget, ...] = ()
     claims: tuple[Claim, ...] = ()
@@ -216,7 +236,7 @@ class Bundle:
     problems: tuple[DocumentProblem, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
     storage_classes: tuple[StorageClass, ...] = ()
-    local_volumes: tuple[LocalVolume, ...] = ()
+    disk_volumes: tuple[DiskVolume, ...] = ()
     closed: bool = False
     """True when the set is the whole deployment (our plan, a stack preview): an absent PDB or Service is then really absent."""
     memo: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)

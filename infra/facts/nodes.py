@@ -17,3 +17,7 @@ class SharingConfig:
     ignored: tuple[str, ...] = ()
     """Fields that the plugin accepts and ignores (``rename``, ``devices``)."""
     path: str = ""
+    config: str = ""
+    """Name of the configuration in its ConfigMap, which a node picks by the label ``nvidia.com/device-plugin.config``."""
+    renamed: str = ""
+    """The resource's name on such nodes, where sharing renames it."""

@@ -33,6 +33,8 @@ class ArgProblem:
     """Fault kind: ``broken-arg``, ``entrypoint-replaced``, ``dup-flag``, ..."""
     text: str
     path: str = ""
+    remedy: str = ""
+    """Empty: that of any text which the parser cannot take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class Engine:
     problems: tuple[ArgProblem, ...] = ()
     complete: bool = True
     """False when part of the command line cannot be read (a script in the image, a template): absent flags are then unknown."""
+    listed: bool = False
+    """Every argument that the file gives is read, and only what the image's own entrypoint adds is not known."""
     attention_heads: Fact[int] = Fact()
     kv_heads: Fact[int] = Fact()
     weight_bytes: Fact[int] = Fact()
@@ -95,7 +99,9 @@ class Engine:
         for given in reversed(self.flags):
             if given.name == name:
                 return given.value
-        return absent() if self.complete else unknown(why="part of the command line cannot be read")
+        if self.complete:
+            return absent()
+        return unknown(why="the image's own entrypoint is not known" if self.listed else "part of the command line cannot be read")
 
 
 class Role(StrEnum):

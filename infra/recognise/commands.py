@@ -28,6 +28,8 @@ class Launch:
     words: tuple[Word, ...] = ()
     """The arguments after the launcher."""
     complete: bool = True
+    listed: bool = False
+    """All words of an image whose entrypoint is not known can be read."""
     problems: tuple[ArgProblem, ...] = ()
     assignments: Mapping[str, Word] = field(default_factory=dict)
     """Variables that the script sets for it."""
@@ -83,7 +85,7 @@ def find_launch(command: Sequence[Word], args: Sequence[Word], context: CommandC
     image = context.image
     if not command and image.stock and found and found.engine == "vllm" and found.entrypoint in ("serve", "module", "shell"):
         text = f"the image already starts `vllm serve`, so {words[0].text[:40]!r} reaches it as an argument; set `command` instead"
-        return _with(found, ArgProblem("broken-arg", text, words[0].path))
+        return _with(found, ArgProblem("broken-arg", text, words[0].path, "take the launcher away, so that args begin with the model"))
     if found:
         return found
     if command and command[0].text.startswith("-"):
@@ -107,12 +109,12 @@ def _unlaunched(command: Sequence[Word], words: Sequence[Word], context: Command
     if not command:
         if words[0].text == "serve" and image.engine in ("vllm", ""):
             text = "the image already starts `vllm serve`, so `serve` stands there twice and becomes the model"
-            twice = (ArgProblem("broken-arg", text, words[0].path),) if image.stock else ()
+            twice = (ArgProblem("broken-arg", text, words[0].path, "take `serve` away: args begin with the model"),) if image.stock else ()
             return Launch("vllm", "image", tuple(words[1:]), problems=twice)
         entrypoint = "image" if image.entrypoint in ("serve", "module", "") else image.entrypoint
         complete = image.engine == "vllm" and image.entrypoint in ("serve", "module", "huggingfaceserver")
         read, problems = _without_shell(words, context.environment)
-        return Launch(image.engine, entrypoint, read, complete, problems if complete else ())
+        return Launch(image.engine, entrypoint, read, complete, all(word.known for word in read), problems if complete else ())
     name = _base(command[0].text)
     rest = [_base(word.text) for word in words[1:3]]
     if name in table(_FILE)["idle"] or (name == "vllm" and rest[:1] != ["serve"]) or (name.startswith("python") and rest[:1] == ["-c"]):

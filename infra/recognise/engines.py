@@ -49,6 +49,7 @@ def engine_of(read: Read, context: Context) -> Engine:
             env=environment.values,
             problems=tuple(problems),
             complete=launch.complete and read.arguments.complete and complete and launch.entrypoint != "script",
+            listed=launch.listed and read.arguments.complete and complete,
         )
     )
 

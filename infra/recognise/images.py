@@ -6,6 +6,9 @@ from functools import cache
 from interlock.infra.catalog.images import image_family, image_reference, vllm_version
 from interlock.infra.facts import Fact, absent, known, unknown
 
+# Under the second name people look for the first: docker/Dockerfile.rocm starts `vllm serve` too.
+_STOCK = ("vllm/vllm-openai", "vllm/vllm-openai-rocm", "vllm/vllm-rocm")
+
 
 @dataclass(frozen=True, slots=True)
 class Image:
@@ -20,7 +23,7 @@ class Image:
     tag: str = ""
     digest: str = ""
     stock: bool = False
-    """The project's own ``vllm/vllm-openai``, also through a mirror, so that its entrypoint is known."""
+    """The project's own image, also through a mirror, so that its entrypoint is known."""
 
 
 def read_image(reference: Fact[str], raw: str = "") -> Image:
@@ -42,7 +45,7 @@ def _read(text: str, plain: bool, path: str) -> Image:
         version=_version(text, ref.tag, row.get("engine", ""), plain, path),
         tag=ref.tag,
         digest=ref.digest,
-        stock=ref.name.lower().endswith("vllm/vllm-openai"),
+        stock=ref.name.lower().endswith(_STOCK),
     )
 
 

@@ -1,8 +1,9 @@
 """What a person should have filled in: placeholders and template text in the values of a workload."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from interlock.infra.catalog.images import image_reference
 from interlock.infra.facts import DocumentProblem, Origin
 from interlock.infra.recognise.document import Node
 
@@ -16,6 +17,13 @@ _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _BRACES = re.compile(r"\{\{[^{}]{1,120}\}\}")
 _PLACES = {"image", "claimName", "bucketName", "storageUri", "modelURL", "uri", "server", "host", "hostPath", "modelId", "model"}
 _LONGEST = 300
+# Words of a command line: there, angle brackets and capitals are often meant (<think>, FLASH_ATTN).
+_IN_WORDS = re.compile(
+    r"\bREPLACE[-_]?ME\b|\bCHANGE[-_]?ME\b|\bTODO\b|\bYOUR[-_]\w+|\byour-(?:model|bucket|repo|org)\b|@[A-Z][A-Z0-9_]*@|%%\w+%%"
+    r"|(?:^|=|/)__[A-Za-z]\w*__(?:$|/)|<(?:your|my|model|path|name|token|image|namespace)[\w ./:-]*>"
+)
+_SHELL_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::?-[^}]*)?\}|(?<![\w$\\])\$([A-Z][A-Z0-9_]+)\b")
+_PLAIN_PROGRAMS = ("vllm", "python", "python3")
 
 
 def leftovers(root: Node, origin: Origin) -> Iterator[DocumentProblem]:
@@ -29,6 +37,52 @@ def leftovers(root: Node, origin: Origin) -> Iterator[DocumentProblem]:
         elif _BRACES.search(text) and name not in ("args", "command", "value") and "serving.kserve.io" not in root["apiVersion"].string():
             said = f"{text[:80]!r} holds a template expression, which Kubernetes takes as it stands"
             yield DocumentProblem(origin, "template-leftover", said, node.path, text[:80], "render the template before it is applied")
+
+
+def unexpanded(root: Node, origin: Origin) -> Iterator[DocumentProblem]:
+    """``${NAME}`` where no shell reads it: in the environment of a container, and in the words of a program."""
+    for container in _containers(root, 0):
+        for entry in container["env"].items():
+            if not _SECRET.search(entry["name"].string()):
+                yield from _shell_text(entry["value"], origin)
+        words = [*container["command"].items(), *container["args"].items()]
+        named = {entry["name"].string() for entry in container["env"].items()}
+        for word in words if _reads_no_shell(container) else ():
+            text = word.string()
+            if text and len(text) <= _LONGEST and _IN_WORDS.search(text):
+                yield DocumentProblem(
+                    origin, "placeholder", f"{text[:80]!r} is a placeholder", word.path, text[:80], "fill in the real value"
+                )
+            # A variable of the container itself is told with the arguments.
+            yield from _shell_text(word, origin, named)
+
+
+def _shell_text(node: Node, origin: Origin, but: Collection[str] = ()) -> Iterator[DocumentProblem]:
+    text = node.string()
+    found = _SHELL_VARIABLE.search(text) if 0 < len(text) <= _LONGEST and "\n" not in text else None
+    if found and (found[1] or found[2]) not in but:
+        name = found[1] or found[2]
+        said = f"no shell reads {text[:80]!r}: Kubernetes expands $({name}), and leaves {found[0]} as it stands"
+        remedy = f"write $({name}), with {name} in env before it, or the value itself"
+        yield DocumentProblem(origin, "template-leftover", said, node.path, text[:80], remedy)
+
+
+def _reads_no_shell(container: Node) -> bool:
+    """Whether the words of a container reach a program as they stand: the engine's own, or the stock image's entrypoint."""
+    first = next(iter(container["command"].items()), Node(None)).string()
+    if not first:
+        return image_reference(container["image"].string()).repository.startswith("vllm/vllm-openai")
+    return first.rsplit("/", 1)[-1] in _PLAIN_PROGRAMS
+
+
+def _containers(node: Node, depth: int) -> Iterator[Node]:
+    if depth > 14:
+        return
+    for key, child in node.fields() if node.mapping else (("", item) for item in node.items()):
+        if key in ("containers", "initContainers"):
+            yield from (item for item in child.items() if item.mapping)
+        elif isinstance(child.value, dict | list):
+            yield from _containers(child, depth + 1)
 
 
 def is_placeholder(text: str) -> bool:

@@ -19,24 +19,30 @@ class Policies:
     gateways: Mapping[str, str] = field(default_factory=dict)
     timeouts: Mapping[tuple[str, str], Fact[float]] = field(default_factory=dict)
     """By (kind, name) of the target."""
+    backends: Mapping[str, str] = field(default_factory=dict)
+    """The Service behind an AIServiceBackend or Backend, by name."""
 
 
 def gather_policies(documents: tuple[Document, ...]) -> Policies:
     """Gateways and timeout policies of the set."""
     gateways: dict[str, str] = {}
     timeouts: dict[tuple[str, str], Fact[float]] = {}
+    backends: dict[str, str] = {}
     for document in documents:
         root = Node(document.data, document.path)
         kind, spec = root["kind"].string(), root["spec"]
         if kind == "Gateway":
             gateways[root.at("metadata", "name").string()] = spec["gatewayClassName"].string()
+        elif kind in ("AIServiceBackend", "Backend"):
+            host = next((each.at("fqdn", "hostname").string() for each in spec["endpoints"].items()), "")
+            backends[root.at("metadata", "name").string()] = host.partition(".")[0] or spec.at("backendRef", "name").string()
         fields = table("routes.json")["policies"].get(kind)
         if fields:
             fact = spec.at(*fields).duration()
             targets = [*spec["targetRefs"].items(), spec["targetRef"]]
             for target in targets if not fact.absent else ():
                 timeouts[target["kind"].string(), target["name"].string()] = fact
-    return Policies(gateways, timeouts)
+    return Policies(gateways, timeouts, backends)
 
 
 def read_service(root: Node, document: Document, context: Context) -> Iterator[Service | Route]:
@@ -120,16 +126,17 @@ def _ingress_backends(spec: Node) -> Iterator[tuple[str, Node]]:
 
 
 def read_http_route(root: Node, document: Document, context: Context, policies: Policies) -> Iterator[Route]:
-    """An HTTPRoute (or GRPCRoute): one route per rule and backend."""
+    """An HTTPRoute, GRPCRoute or AIGatewayRoute (Envoy AI Gateway): one route per rule and backend."""
     source = origin(root, document)
     parents = [parent["name"].string() for parent in root.at("spec", "parentRefs").items()]
     classes = {policies.gateways[name] for name in parents if name in policies.gateways}
     controller = known(controller_name(classes.pop())) if len(classes) == 1 else absent()
+    controller = known("envoy-ai-gateway") if source.kind == "AIGatewayRoute" else controller
     for rule in root.at("spec", "rules").items():
         stated = rule.at("timeouts", "request")
         timeout = stated.duration() if stated else policies.timeouts.get(("HTTPRoute", source.name), absent())
         for reference in rule["backendRefs"].items():
-            name = reference["name"].text()
+            name = reference["name"].text().map(lambda text: _behind(text, policies))
             own = policies.timeouts.get((reference["kind"].string() or "Service", name.value or ""), absent())
             yield Route(
                 source,
@@ -143,6 +150,13 @@ def read_http_route(root: Node, document: Document, context: Context, policies: 
                 timeout_path=stated.path,
                 per_try_timeout=rule.at("timeouts", "backendRequest").duration(),
             )
+
+
+def _behind(name: str, policies: Policies) -> str:
+    """The Service at the end of a chain of backends."""
+    for _ in range(3):
+        name = policies.backends.get(name) or name
+    return name
 
 
 def read_virtual_service(root: Node, document: Document, context: Context) -> Iterator[Route]:

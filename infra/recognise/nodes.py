@@ -49,7 +49,7 @@ def _for_gpus(labels: dict[str, Fact[str]], families: list[str], taints: tuple[s
 def read_sharing(root: Node, document: Document, context: Context) -> Iterator[SharingConfig]:
     """The sharing sections of a device plugin's ConfigMap."""
     source = origin(root, document)
-    for _, node in root["data"].fields():
+    for name, node in root["data"].fields():
         text = node.string()
         if len(text) > _LONGEST or ("timeSlicing" not in text and "mps" not in text) or "replicas" not in text:
             continue
@@ -57,5 +57,7 @@ def read_sharing(root: Node, document: Document, context: Context) -> Iterator[S
         for key, strategy in (("timeSlicing", "time-slicing"), ("mps", "mps")):
             section = loaded.at("sharing", key)
             for entry in section["resources"].items():
-                ignored = tuple(name for name in _IGNORED if entry[name])
-                yield SharingConfig(source, strategy, entry["name"].text(), entry["replicas"].integer(), ignored, entry.path)
+                ignored = tuple(field for field in _IGNORED if entry[field])
+                resource, count = entry["name"].text(), entry["replicas"].integer()
+                renamed = f"{resource.get()}.shared" if section["renameByDefault"].boolean().value and resource.known else ""
+                yield SharingConfig(source, strategy, resource, count, ignored, entry.path, name, renamed)

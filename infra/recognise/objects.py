@@ -20,7 +20,8 @@ def read_claim(root: Node, document: Document, context: Context) -> Iterator[Cla
     fact: Fact[tuple[str, ...]] = known(tuple(text.get() for text in texts), modes.path) if stated else Fact(path=modes.path)
     if modes and not stated:
         fact = unknown(modes.path, "not a list of plain texts")
-    yield Claim(origin(root, document), fact, spec["storageClassName"].text(), spec.at("resources", "requests", "storage").size())
+    size = spec.at("resources", "requests", "storage").size()
+    yield Claim(origin(root, document), fact, spec["storageClassName"].text(), size, volume=spec["volumeName"].text())
 
 
 def claim_users(documents: Iterable[Document]) -> Counter[tuple[str, str]]:

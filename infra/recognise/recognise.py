@@ -11,14 +11,15 @@ from interlock.infra.facts import (
     Budget,
     Bundle,
     Claim,
+    DiskVolume,
     DocumentProblem,
-    LocalVolume,
     Namespace,
     NotJudged,
     Pool,
     Query,
     Quota,
     Route,
+    Router,
     Scrape,
     SecretObject,
     Service,
@@ -27,13 +28,13 @@ from interlock.infra.facts import (
     Workload,
     known,
 )
-from interlock.infra.recognise import kserve, llmisvc, lws, monitoring, network, nodes, objects, operators, ray, scaling, storage
+from interlock.infra.recognise import kserve, llmisvc, lws, monitoring, network, nodes, objects, operators, ray, routers, scaling, storage
 from interlock.infra.recognise import workloads as native
 from interlock.infra.recognise.charts import production_stack as stack
 from interlock.infra.recognise.charts import values as charts
 from interlock.infra.recognise.context import Context, Parse, gather
 from interlock.infra.recognise.document import Document, Node, origin
-from interlock.infra.recognise.leftovers import leftovers
+from interlock.infra.recognise.leftovers import leftovers, unexpanded
 from interlock.infra.recognise.ours import engine_lost, pools_of, with_carried
 from interlock.infra.recognise.schema import schema_problems
 
@@ -43,6 +44,7 @@ _FIELDS = {
     Workload: "workloads",
     Service: "services",
     Route: "routes",
+    Router: "routers",
     Autoscaler: "autoscalers",
     Budget: "budgets",
     Claim: "claims",
@@ -50,7 +52,7 @@ _FIELDS = {
     Quota: "quotas",
     Namespace: "namespaces",
     StorageClass: "storage_classes",
-    LocalVolume: "local_volumes",
+    DiskVolume: "disk_volumes",
     Pool: "pools",
     NotJudged: "not_judged",
     Query: "queries",
@@ -141,7 +143,7 @@ def _problems(documents: Iterable[Document], workloads: Sequence[Workload]) -> I
             yield from engine_lost(origin(root, document), "spec.template.spec.containers")
         if engine or (carrying and root["kind"].string() in READERS):
             yield from schema_problems(root, origin(root, document), whole=engine)
-            yield from leftovers(root, origin(root, document)) if engine else ()
+            yield from (*leftovers(root, origin(root, document)), *unexpanded(root, origin(root, document))) if engine else ()
         elif broken := schema_problems(root, origin(root, document), whole=False):
             yield from broken if "vllm" in repr(document.data) else ()
 
@@ -164,7 +166,7 @@ def _read(document: Document, context: Context, policies: network.Policies) -> I
     kind = root["kind"].string() if manifest else ""
     for reader in READERS.get(kind, ()):
         yield from reader(root, document, context)
-    if kind in ("HTTPRoute", "GRPCRoute"):
+    if kind in ("HTTPRoute", "GRPCRoute", "AIGatewayRoute"):
         yield from network.read_http_route(root, document, context, policies)
     elif kind == "Model" and operators.is_kubeai(root):
         yield from operators.read_kubeai(root, document, context)
@@ -175,6 +177,7 @@ def _read(document: Document, context: Context, policies: network.Policies) -> I
         yield from charts.read_values(root, root, document, context)
     elif kind not in kinds() or kinds()[kind].pods:
         yield from native.read_native(root, document, context)
+        yield from routers.read_routers(root, document, context)
         for template in native.templates(root):
             yield from monitoring.read_annotated(template.metadata, root, document, "pod")
     if kind == "Service":

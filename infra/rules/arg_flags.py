@@ -157,7 +157,7 @@ def duplicates(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
 def broken(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for problem in workload.engine.problems:
         if problem.kind == "broken-arg":
-            yield Hit(problem.path, problem.text, "write --flag=value, or flag and value as two list items")
+            yield Hit(problem.path, problem.text, problem.remedy)
 
 
 @rule(

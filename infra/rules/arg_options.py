@@ -206,6 +206,33 @@ def advice(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
             yield Hit(path, f"--{name} {text}", remedy, str(flag.value), fixes=fixes)
 
 
+_DEBUG = (
+    ("VLLM_TRACE_FUNCTION", ("1",), "writes a line for every function call"),
+    ("CUDA_LAUNCH_BLOCKING", ("1",), "waits for every kernel"),
+    ("NCCL_DEBUG", ("TRACE",), "writes a line for every call of every rank"),
+    ("TORCH_DISTRIBUTED_DEBUG", ("DETAIL",), "compares every collective between the ranks"),
+)
+"""Variables for a debugging session: name, values, what they do to every step."""
+
+
+@rule(
+    "ARG-021",
+    Severity.WARNING,
+    demand="No variable of a debugging session is left on.",
+    reason="Each slows every step; with function traces a model of 1B parameters did not start within 40 minutes.",
+    source="vLLM documentation, 'Troubleshooting'; vllm-project/vllm#17386; NCCL documentation, NCCL_DEBUG; PyTorch documentation",
+    remedy="Remove it once the cause is found.",
+    fault="debug-variable",
+    links=("https://docs.vllm.ai/en/latest/usage/troubleshooting/",),
+)
+def debug_variables(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    for _, container in engine_containers(workload):
+        for name, values, what in _DEBUG:
+            fact = container.env.get(name, Fact())
+            if fact.known and fact.get().strip().upper() in values:
+                yield Hit(fact.path, f"{name}={fact.get()} {what}", "remove it", fact.get(), fixes=drop(fact.path.removesuffix(".value")))
+
+
 _NEEDS = (
     ("max-lora-rank", "enable-lora"),
     ("max-loras", "enable-lora"),

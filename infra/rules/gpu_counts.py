@@ -1,8 +1,10 @@
 """GPU counts: what a replica's engine uses and what its pods ask for."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from interlock.infra.facts import Bundle, Fact, Place, Workload
+from interlock.infra.facts import Bundle, Fact, Place, Workload, known
 from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.reading.planner import facts_of, refused
 from interlock.infra.rules.reading.units import (
@@ -12,6 +14,7 @@ from interlock.infra.rules.reading.units import (
     engine_containers,
     number,
     pod_count,
+    pod_units,
     pods_text,
     replica_units,
     shared_cards,
@@ -68,6 +71,9 @@ def gpus_of_a_replica(workload: Workload, bundle: Bundle, settings: Settings) ->
     if workload.vendor.known and workload.vendor.get() not in COUNTED_VENDORS:
         return
     sizes = _sizes(workload)
+    if workload.engine.listed and not workload.engine.complete and units.known and len(workload.pods) == 1:
+        yield from _as_listed(workload, bundle, sizes, units)
+        return
     open_sizes = [name for name, size in sizes if not size.known]
     path = where(workload, Place.GPUS, units)
     if not units.known or open_sizes:
@@ -80,6 +86,16 @@ def gpus_of_a_replica(workload: Workload, bundle: Bundle, settings: Settings) ->
             yield Hit(path, summary, "state the numbers where a reader sees them", severity=Severity.INFO, detail="Undecided, not wrong.")
         return
     yield from _compare(workload, bundle, sizes, units)
+
+
+def _as_listed(workload: Workload, bundle: Bundle, sizes: list[tuple[str, Fact[int]]], units: Fact[int]) -> Iterable[Hit]:
+    """The comparison where only the image's entrypoint is not known: it may add a size, so idle GPUs are all that can be said."""
+    if any(flag.name in _SIZE_FLAGS and not flag.value.known for flag in workload.engine.flags):
+        return
+    named = [(name, size if size.known else known(1)) for name, size in sizes]
+    for hit in _compare(replace(workload, engine=replace(workload.engine, complete=True)), bundle, named, units):
+        if hit.fault == "gpu-wasted":
+            yield replace(hit, summary=f"{hit.summary} (unless the image's own entrypoint sets a size)")
 
 
 _MOST_RANKS = 1024
@@ -107,10 +123,28 @@ def _compare(workload: Workload, bundle: Bundle, sizes: list[tuple[str, Fact[int
         remedy = f"ask for {plural(world, 'GPU')} per replica, or lower the parallel sizes to {asked}"
         yield Hit(path, sums, remedy, str(asked), fault="tp-mismatch", fixes=_ask_for(workload, world))
     elif not _on_ray(workload):
-        remedy = f"ask for {world}, or raise the tensor parallel size to {asked}"
+        remedy = _fewer(workload, bundle, {name: size.get() for name, size in sizes}, asked)
         text = f"{sums}: {asked - world} stay idle"
         detail = "Idle GPUs are paid for and denied to others."
         yield Hit(path, text, remedy, str(asked), severity=Severity.WARNING, fault="gpu-wasted", detail=detail)
+
+
+def _fewer(workload: Workload, bundle: Bundle, sizes: Mapping[str, int], asked: int) -> str:
+    """Ways to use what a replica asks for: fewer GPUs, a size that divides the model's heads, or more stages."""
+    world = math.prod(sizes.values())
+    ways = [f"ask for {world}"]
+    each = [pod_units(workload, pod).value or 0 for pod in workload.pods]
+    if len(workload.pods) > 1 or pod_count(workload.pods[0]).value != 1:
+        per_pod = max(each, default=0)
+        ways = [f"make the group {plural(world // per_pod, 'pod')}"] if per_pod and world % per_pod == 0 else []
+        per_stage = world // sizes["PP"]
+        ways += [f"set --pipeline-parallel-size {asked // per_stage}"] if asked % per_stage == 0 else []
+    elif asked % world == 0:
+        tensor = asked // world * sizes["TP"]
+        heads = facts_of(workload)
+        whole = heads is None or heads_problem(heads.attention_heads, heads.kv_heads, tensor) is None
+        ways += [f"raise the tensor parallel size to {tensor}"] if whole else []
+    return ", or ".join(ways) or f"ask for {plural(world, 'GPU')}"
 
 
 def _ask_for(workload: Workload, count: int) -> tuple[Fix, ...]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle
+from interlock.infra.facts import Bundle, Fact, Workload
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading.units import pool_text
+from interlock.infra.rules.reading.units import counted, engine_containers, pool_text
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.rules.scale_nodepools import AUTOSCALED
 
@@ -63,3 +63,28 @@ def sharing(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             text = f"{config.replicas.get()} shares of one card: each has {100 / config.replicas.get():.0f} % of its memory at best"
             level = Severity.WARNING
             yield Hit(config.replicas.path or config.path, text, "use 2 to 4 shares", origin=config.origin, severity=level)
+
+
+_PICKS = "nvidia.com/device-plugin.config"
+
+
+@rule(
+    "GPU-109",
+    Severity.ERROR,
+    demand="A pod on nodes that rename their shared cards asks for the new name.",
+    reason="With renameByDefault such a node offers nvidia.com/gpu.shared and no nvidia.com/gpu: the pod stays Pending.",
+    source="NVIDIA/k8s-device-plugin README, 'Shared Access to GPUs' (renameByDefault); NVIDIA/k8s-device-plugin#321",
+    remedy="Ask for nvidia.com/gpu.shared.",
+    fault="shared-resource-renamed",
+    links=("https://github.com/NVIDIA/k8s-device-plugin#shared-access-to-gpus",),
+)
+def renamed(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    for pod, container in engine_containers(workload):
+        picked, units = pod.node_selector.get(_PICKS, Fact()), counted(container)
+        if units is None or not picked.known:
+            continue
+        for config in bundle.sharing:
+            own = config.renamed and config.config == picked.get() and config.resource.value == units.resource
+            if own and (config.replicas.value or 2) > 1:
+                text = f"nodes with the configuration {picked.get()} offer {config.renamed} and no {units.resource}"
+                yield Hit(units.count.path, text, f"ask for {config.renamed} instead", units.resource)

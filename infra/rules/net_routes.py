@@ -88,7 +88,8 @@ def timeouts(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             text = f"{what} is {given:g} s, below the {wanted:g} s that {kind}; longer ones end in 504 or a cut stream"
             remedy, fixes = _longer(path, wanted)
             remedy += f", or let answers take {given:g} s at most (longest_answer_seconds)" if stated is not None else ""
-            yield Hit(path, text, remedy, f"{given:g}", severity=level, origin=route.origin, fixes=fixes)
+            value = "" if what.startswith("no timeout") else f"{given:g}"
+            yield Hit(path, text, remedy, value, severity=level, origin=route.origin, fixes=fixes)
 
 
 def _longer(path: str, wanted: float) -> tuple[str, tuple[Fix, ...]]:

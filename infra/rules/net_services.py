@@ -1,6 +1,7 @@
 """Names and ports: variables that Services inject, ports that meet, addresses that listen."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from interlock.infra.catalog.vllm_flags import env_status
 from interlock.infra.catalog.vllm_tables import Standing
@@ -161,6 +162,7 @@ def service_ports(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 continue
             targets = [_target(pod, number, target) for number, target in service.ports]
             if any(target is None or target == port.get() or _elsewhere(workload, pod, target) for target in targets):
+                yield from _one_wrong(service, workload, pod, port.get(), targets)
                 continue
             seen = ", ".join(str(target) for target in targets)
             text = f"the Service leads to port {seen}, but the engine listens on {port.get()}"
@@ -169,6 +171,25 @@ def service_ports(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             fixes = put(path, port.get()) if len(targets) == 1 else ()
             yield Hit(path, text, remedy, seen, origin=service.origin, fixes=fixes)
             break
+
+
+# Names of ports behind which only the API server can stand; it serves /metrics too.
+_OF_THE_SERVER = re.compile(r"metrics|prom|http|api|openai")
+
+
+def _one_wrong(service: Service, workload: Workload, pod: Pod, port: int, targets: Sequence[int | None]) -> Iterable[Hit]:
+    """A port of several that leads nowhere; ports of other protocols may be anybody's."""
+    if port not in targets or len(service.port_names) != len(targets):
+        return
+    for name, target, (number, stated) in zip(service.port_names, targets, service.ports, strict=True):
+        if target in (None, port) or not _OF_THE_SERVER.search(name) or _elsewhere(workload, pod, int(target or 0)):
+            continue
+        what = "serves its metrics there too" if "metrics" in name or "prom" in name else "listens there only"
+        text = f"port {name} leads to {target}, where nothing listens: the engine's server is on {port} and {what}"
+        path = stated.path if stated.known else number.path
+        fault = "metrics-port-mismatch" if "metrics" in name or "prom" in name else ""
+        fixes = put(path, port)
+        yield Hit(path, text, f"set targetPort to {port}", str(target), origin=service.origin, fault=fault, fixes=fixes)
 
 
 def _target(pod: Pod, number: Fact[int], target: Fact[str]) -> int | None:

@@ -180,12 +180,11 @@ def expanded_argument(workload: Workload, bundle: Bundle, settings: Settings) ->
         if names and (flag.value.unknown or _EXPANSION.search(str(flag.value.value))):
             text = f"{names[0]} is expanded into --{flag.name}: the secret is visible in ps and /proc of the node"
             yield Hit(flag.path, text, _FROM_SECRET, f"--{flag.name} $({names[0]})")
-    if flags:
-        return
-    for _, container in engine_containers(workload):
+    own = {id(container) for _, container in engine_containers(workload)} if flags else set()
+    for container in (each for pod in workload.pods for each in pod.containers if id(each) not in own):
         for word, path in words(container):
             for name in _EXPANSION.findall(word):
                 secret = container.env_sources.get(name, "").startswith("secretKeyRef")
-                if secret and _sensitive(name) and re.search(rf"--(api[-_]key|hf[-_]token)[= ]+[\"']?\$[({{]?{name}", word):
+                if secret and _sensitive(name) and re.search(rf"--(api[-_]key|(?:hf[-_])?token)[= ]+[\"']?\$[({{]?{name}", word):
                     text = f"{name} is expanded on the command line: the secret is visible in ps and /proc of the node"
                     yield Hit(path, text, _FROM_SECRET, f"$({name})")

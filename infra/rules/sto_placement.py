@@ -6,6 +6,7 @@ from interlock.infra.facts import Bundle, Place, Volume, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
+from interlock.infra.rules.sto_volumes import claim_of, volume_of
 
 _STANDARDS = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
 
@@ -53,7 +54,7 @@ def host_path_allowed(workload: Workload, bundle: Bundle, settings: Settings) ->
     of="bundle",
 )
 def late_binding(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    local = {each.storage_class.get() for each in bundle.local_volumes if each.storage_class.known}
+    local = {each.storage_class.get() for each in bundle.disk_volumes if each.local and each.storage_class.known}
     for named in bundle.storage_classes:
         of_nodes = named.origin.name in local or (named.provisioner.known and named.provisioner.get() == NO_PROVISIONER)
         binding = named.binding.default("Immediate")
@@ -96,3 +97,28 @@ def _given(volume: Volume, affinity: bool, containers: Iterable[object]) -> bool
     """A folder that must be there: our own pods mount one that a copy fills as DirectoryOrCreate, beside an init container."""
     filled = any(getattr(each, "name", "") == "weights-sync" for each in containers)
     return volume.kind == "hostPath" and volume.name == "weights" and not affinity and not filled
+
+
+@rule(
+    "STO-009",
+    Severity.ERROR,
+    demand="A pod may run where its volume lies.",
+    reason="The scheduler finds no node that both allow (volume node affinity conflict): the pod stays Pending for ever.",
+    source="Kubernetes documentation, 'Persistent Volumes' (node affinity)",
+    remedy="Ask for the volume's node, or for a volume on the pod's.",
+    fault="volume-node-conflict",
+    links=("https://kubernetes.io/docs/concepts/storage/persistent-volumes/#node-affinity",),
+)
+def same_node(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    for pod in workload.pods:
+        for volume in pod.volumes:
+            claim = claim_of(volume, workload, bundle)
+            disk = volume_of(claim, bundle) if claim else None
+            for label, values in disk.nodes.items() if disk else ():
+                asked = pod.node_selector.get(label)
+                if disk and asked is not None and asked.known and asked.get() not in values:
+                    text = (
+                        f"the pod asks for {label} {asked.get()}, but volume {disk.origin.name} of claim {volume.claim} is on {values[0]}"
+                    )
+                    remedy = f"set {label} to {values[0]}, or give the claim a volume on {asked.get()}"
+                    yield Hit(asked.path, text, remedy, asked.get(), fixes=put(asked.path, values[0]))

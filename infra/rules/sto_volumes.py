@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from interlock.infra.facts import Bundle, Claim, Container, Fact, Pod, Volume, Workload
+from interlock.infra.facts import Bundle, Claim, Container, DiskVolume, Fact, Pod, Volume, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.net_services import same_namespace
@@ -21,6 +21,16 @@ def claim_of(volume: Volume, workload: Workload, bundle: Bundle) -> Claim | None
         return None
     near = (c for c in bundle.claims if c.origin.name == volume.claim and same_namespace(c.origin.namespace, workload.origin.namespace))
     return next(near, None)
+
+
+def volume_of(claim: Claim, bundle: Bundle) -> DiskVolume | None:
+    """The volume of the documents that a claim gets: the one that it names or that is kept for it, else the only one of its class."""
+    name, named = claim.origin.name, claim.volume
+    stated = [each for each in bundle.disk_volumes if each.claim == name or (named.known and each.origin.name == named.get())]
+    if stated or named.known or not claim.storage_class.known:
+        return stated[0] if len(stated) == 1 else None
+    alike = [each for each in bundle.disk_volumes if each.storage_class.value == claim.storage_class.get() and not each.claim]
+    return alike[0] if len(alike) == 1 else None
 
 
 def one_node(claim: Claim | None) -> bool:
@@ -113,6 +123,13 @@ def host_path(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
                 text = f"{volume.host_path or volume.name} of the node is mounted at {mount.mount_path}, but nothing ties the pod to a node"
                 remedy = "add a node affinity (kubernetes.io/hostname or a label of your own), or use a local PersistentVolume"
                 yield Hit(volume.path, text, remedy, volume.host_path)
+            claim = claim_of(volume, workload, bundle) if mount and _holds_weights(workload, container, mount.mount_path) else None
+            disk = volume_of(claim, bundle) if claim else None
+            if disk and disk.host_path.known and not disk.nodes:
+                text = f"claim {volume.claim} is {disk.host_path.get()} of whichever node the pod lands on, and nothing ties the pod to one"
+                remedy = "give the volume a nodeAffinity (a local PersistentVolume), or the pod one"
+                path = disk.host_path.path.removesuffix(".path")
+                yield Hit(path, text, remedy, disk.host_path.get(), origin=disk.origin)
 
 
 _CACHES = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_CACHE")

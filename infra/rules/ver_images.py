@@ -20,6 +20,18 @@ _INSTALLS = re.compile(
 )
 
 
+_NO_IMAGES = {
+    "vllm": "vllm/vllm-openai",
+    "vllm/vllm": "vllm/vllm-openai",
+    "vllm/vllm-cuda": "vllm/vllm-openai",
+    "vllm/vllm-gpu": "vllm/vllm-openai",
+    "vllm/vllm-rocm": "vllm/vllm-openai-rocm",
+    "vllm-project/vllm": "vllm/vllm-openai",
+    "vllm-project/vllm-openai": "vllm/vllm-openai",
+}
+"""Names under which people look for the project's images, with the one that exists (vLLM documentation, 'Installation')."""
+
+
 def moving(tag: str) -> bool:
     """Whether a tag is moved by its publisher: none, ``latest``, ``nightly`` or ``main`` without a date or commit, and the like."""
     words = set(re.split(r"[-_.+]", tag.lower()))
@@ -52,6 +64,11 @@ def floating(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
             continue
         seen.add(image.get())
         ref = image_reference(image.get())
+        nameless = ref.is_on_hub("vllm/vllm-openai") and not _VERSION.search(ref.tag) and not _PINNED_BUILD.search(ref.tag.lower())
+        if not ref.digest and not moving(ref.tag) and nameless:
+            text = f"tag {ref.tag!r} names no version of vLLM: flags and defaults were not judged by one, and its publisher may move it"
+            remedy = f"write a version, such as {ref.name}:{settings['example_tag']}, and its digest"
+            yield Hit(image.path, text, remedy, image.get(), severity=Severity.WARNING)
         if ref.digest or not moving(ref.tag):
             continue
         what = f"tag {ref.tag!r} moves" if ref.tag else "no tag means latest"
@@ -93,8 +110,9 @@ def doubtful(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
         elif stock and _ahead(ref.tag):
             text = f"no release {ref.tag} was known on {settings['known_on']}; the newest was {vllm_names('flags').versions[-1]}"
             yield Hit(container.image.path, text, "check the tag at its publisher", container.image.get())
-        elif any(map(ref.is_on_hub, ("vllm/vllm", "vllm-project/vllm", "vllm-project/vllm-openai", "vllm"))):
-            yield Hit(container.image.path, "vLLM publishes no image of this name", "write vllm/vllm-openai", container.image.get())
+        elif wrong := next((name for name in _NO_IMAGES if ref.is_on_hub(name)), ""):
+            remedy = f"write {_NO_IMAGES[wrong]}"
+            yield Hit(container.image.path, "vLLM publishes no image of this name", remedy, container.image.get())
 
 
 def _ahead(tag: str) -> bool:

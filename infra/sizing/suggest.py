@@ -30,8 +30,15 @@ def _stored(request: SizingRequest) -> Iterator[tuple[dict[str, Any], str]]:
     if request.kv_cache_dtype in (None, "auto"):
         yield {"kv_cache_dtype": "fp8"}, "--kv-cache-dtype fp8"
     if request.quantization is None and request.config is None:
-        yield {"quantization": "fp8"}, "an fp8 checkpoint"
+        if _takes_fp8(request):
+            yield {"quantization": "fp8"}, "an fp8 checkpoint"
         yield {"quantization": "awq"}, "a 4-bit checkpoint (AWQ)"
+
+
+def _takes_fp8(request: SizingRequest) -> bool:
+    """Whether the card has kernels for 8-bit floats: in hardware, or by Marlin from compute capability 8.0 on."""
+    card = gpu(request.gpu) if request.gpu else None
+    return card is None or card.compute_capability >= 8.0
 
 
 def _pools(request: SizingRequest, answer: SizingResult) -> Iterator[tuple[dict[str, Any], str]]:
