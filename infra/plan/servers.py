@@ -17,6 +17,7 @@ from interlock.infra.plan.layout import Layout, group_of
 from interlock.infra.plan.models import ModelShape, fit, model_shape
 from interlock.infra.plan.pools import PodDemand, resource_name, shares_per_card
 from interlock.infra.plan.reasons import SET, Reason
+from interlock.infra.plan.shares import beyond_its_share
 from interlock.infra.plan.start import server_start
 from interlock.infra.plan.stores import model_path, weights_store
 from interlock.infra.plan.times import Rollout, time_budget
@@ -37,7 +38,7 @@ def planned_server(config: ClusterConfig, index: int, made: Engine, free: Sequen
     why = {"weights": _weights(shape), **made.why}
     engine, lies, offloaded = made.args, made.layout, made.fit.offloaded if made.fit else 0
     demand = PodDemand(server.name, most_replicas(server), lies.units, lies.nodes)
-    rollout = decide_rollout(server, demand, free, why)
+    rollout = decide_rollout(server, demand, free, why, crowded=beyond_its_share(pool, engine))
     store = weights_store(config, server)
     start = server_start(server, engine, pool, store, weights=shape.weight_bytes, nodes=lies.nodes)
     times = time_budget(server, start, rollout, demand.count)
@@ -112,14 +113,17 @@ _ROLLOUTS = {
 }
 
 
-def decide_rollout(server: ServerConfig, demand: PodDemand, free: Sequence[int], why: dict[str, Reason]) -> Rollout:
-    """How pods are replaced: a surge pod only where the pool has room for one more beside all its servers."""
+def decide_rollout(server: ServerConfig, demand: PodDemand, free: Sequence[int], why: dict[str, Reason], *, crowded: str = "") -> Rollout:
+    """How pods are replaced: a surge pod only where the pool has room for one more beside all its servers.
+
+    ``crowded``: why a free share of a card is no room for one more.
+    """
     strategy = server.rollout.strategy
     if strategy is None:
-        fits = sum(units // demand.units for units in free) >= demand.pods
+        fits = not crowded and sum(units // demand.units for units in free) >= demand.pods
         strategy = RolloutStrategy.SURGE if fits else RolloutStrategy.IN_PLACE if demand.count > 1 else RolloutStrategy.RECREATE
         wanted = f"a pod takes {demand.units}" if demand.pods == 1 else f"a replica takes {demand.pods} pods x {demand.units}"
-        told = f"with all servers placed a node has at most {plural(max(free), 'GPU')} free, and {wanted}"
+        told = crowded or f"with all servers placed a node has at most {plural(max(free), 'GPU')} free, and {wanted}"
         why["rollout"] = Reason(value=strategy, reason=told)
     else:
         why["rollout"] = Reason(value=strategy, reason=SET)

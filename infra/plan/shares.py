@@ -75,6 +75,14 @@ def shared_card(pool: PoolConfig, engine: EngineArgs, why: dict[str, Reason]) ->
     return engine.model_copy(update={"gpu_memory_utilization": part})
 
 
+def beyond_its_share(pool: PoolConfig, engine: EngineArgs) -> str:
+    """Why no further engine of this kind finds room on a card with one of it, although a share is free; empty where one does."""
+    shares, part = pool.share.replicas, engine.gpu_memory_utilization
+    if pool.share.kind not in (Sharing.TIME_SLICING, Sharing.MPS) or not shares or part is None or part * shares <= 1:
+        return ""
+    return f"it takes {part:g} of a card that is shared by {shares}: a second one beside it would find too little free memory"
+
+
 def fixed_pool(pool: PoolConfig, engine: EngineArgs, sized: SizingResult, why: dict[str, Reason]) -> EngineArgs:
     """The engine's flags with a KV pool of a fixed size on a shared card, from the low end of what is surely free.
 

@@ -1,11 +1,11 @@
 """Shared cards and MIG: what a card holds, that a layout exists, and which engines may share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from interlock.infra.catalog.gpus import gpu
 from interlock.infra.catalog.placements import layout_problem
-from interlock.infra.facts import Autoscaler, Bundle, Fact, Place, Pool, Workload
+from interlock.infra.facts import Autoscaler, Bundle, Fact, Origin, Place, Pool, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.checkpoint import params_in_name
 from interlock.infra.rules.reading.planner import sized
@@ -27,6 +27,9 @@ class Sharer:
     name: str
     share: float
     """Part of the card that it takes: its utilization, or more where a KV pool of a fixed size goes beyond that."""
+    said: Fact[str]
+    """The argument that says so; absent where the engine takes its default."""
+    origin: Origin
 
 
 def _sharers(pool: Pool, bundle: Bundle, default: float) -> Iterator[Sharer]:
@@ -37,8 +40,10 @@ def _sharers(pool: Pool, bundle: Bundle, default: float) -> Iterator[Sharer]:
         replicas = workload.replicas.default(1)
         if stated.known and replicas.known:
             most = max(replicas.get(), *(_scaled_to(each, workload) for each in bundle.autoscalers), 0)
-            share = max(stated.get(), _with_its_pool(workload, bundle))
-            yield from [Sharer(workload.origin.name, share)] * min(most, 64)
+            pool_part = _with_its_pool(workload, bundle)
+            said = workload.engine.flag(POOL_FLAG if pool_part > stated.get() else UTILIZATION)
+            share = max(stated.get(), pool_part)
+            yield from [Sharer(workload.origin.name, share, said, workload.origin)] * min(most, 64)
 
 
 def _with_its_pool(workload: Workload, bundle: Bundle) -> float:
@@ -76,7 +81,15 @@ def card_holds_its_engines(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             text = f"{len(meeting)} engines may meet on one card and take {sums} = {total:.2f} of it, but {holds:.2f} is usable ({gone})"
             part = int(100 * holds / len(meeting)) / 100
             remedy = f"lower gpu_memory_utilization (and a fixed KV pool) to {part} of the card each, or make fewer shares of a card"
-            yield Hit(pool.shares.path or pool.origin.path or pool.name, text, remedy, str(pool.shares.get()), origin=pool.origin)
+            yield _where_it_is_said(meeting, pool, part, text, remedy)
+
+
+def _where_it_is_said(meeting: Sequence[Sharer], pool: Pool, part: float, text: str, remedy: str) -> Hit:
+    """At the argument of the engine that asks for more than an even part; at the pool's shares where none says anything."""
+    greedy = next((each for each in meeting if each.share > part and each.said.known and each.said.path), None)
+    if greedy:
+        return Hit(greedy.said.path, text, remedy, greedy.said.get(), origin=greedy.origin)
+    return Hit(pool.shares.path or pool.origin.path or pool.name, text, remedy, str(pool.shares.get()), origin=pool.origin)
 
 
 def _holds(pool: Pool, settings: Settings) -> tuple[float, str]:

@@ -59,6 +59,18 @@ def test_engines_that_may_meet_on_one_card_and_want_more_than_it_holds_are_refus
     assert "0.48" in finding.remedy
 
 
+def test_more_than_an_even_part_is_told_at_the_field_that_asks_for_it_and_the_plan_adds_no_surge_pod_to_it() -> None:
+    made = planned(SLICED, {}, {"engine": {"gpu_memory_utilization": 0.9}})
+    (finding,) = found(made, "GPU-101")
+    assert (finding.path, finding.value) == ("servers[1].engine.gpu_memory_utilization", "0.9")
+    alone = planned(SLICED, {"engine": {"gpu_memory_utilization": 0.9}})
+    assert [each.code for each in alone.findings] == []
+    assert alone.servers[0].recreate
+    assert "0.9 of a card that is shared by 2" in alone.servers[0].why["rollout"].reason
+    asked = planned(SLICED, {"engine": {"gpu_memory_utilization": 0.9}, "rollout": {"strategy": "surge"}})
+    assert [each.path for each in found(asked, "ROLL-003")] == ["servers[0].rollout.strategy"]
+
+
 def test_the_largest_that_fit_on_one_card_count_however_many_there_are() -> None:
     fitting = [{"engine": {"gpu_memory_utilization": 0.4}} for _ in range(3)]
     assert found(planned({**SLICED, "nodes": 4}, *fitting), "GPU-101") == []
