@@ -160,6 +160,23 @@ class Volume:
 
 
 @dataclass(frozen=True, slots=True)
+class Device:
+    """Devices that a container gets by a resource claim (dynamic resource allocation)."""
+
+    claim: str
+    """Name of the claim in its pod."""
+    request: str
+    """Name of the request in the claim."""
+    device_class: str
+    """``gpu.nvidia.com``, ``mig.nvidia.com``, ..."""
+    count: Fact[int] = Fact()
+    profile: str = ""
+    """MIG profile that the request selects."""
+    of_all_pods: bool = False
+    """The claim is one object that every pod shares, not made anew for each."""
+
+
+@dataclass(frozen=True, slots=True)
 class Container:
     """One container of a pod."""
 
@@ -174,6 +191,8 @@ class Container:
     limits: Mapping[str, Fact[str]] = field(default_factory=dict)
     claims: tuple[str, ...] = ()
     """DRA resource claims used."""
+    devices: tuple[Device, ...] = ()
+    """What these claims allocate, where their objects or templates are in the set."""
     env: Mapping[str, Fact[str]] = field(default_factory=dict)
     """Plain values known; valueFrom and expansions unknown with the reason."""
     env_from: bool = False

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
 
+from interlock.infra.catalog.accelerators import accelerator
 from interlock.infra.catalog.gpus import gpu
 from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Fact, absent, known
@@ -11,16 +11,9 @@ from interlock.infra.facts import Fact, absent, known
 _FILE = "accelerators.json"
 
 
-@cache
-def resource_vendor(name: str) -> str | None:
-    """The vendor of an extended resource (``nvidia.com/gpu`` -> nvidia), or None for cpu, memory and the like."""
-    lowered = name.lower()
-    return next((row["vendor"] for row in table(_FILE)["resources"] if re.match(row["pattern"], lowered)), None)
-
-
 def vendor_of(names: Iterable[str]) -> str | None:
     """The vendor of the first accelerator among resource names, device classes included."""
-    return next((vendor for name in names if (vendor := resource_vendor(name))), None)
+    return next((found[0] for name in names if (found := accelerator(name))), None)
 
 
 def gpu_of(labels: Mapping[str, Fact[str]]) -> Fact[str]:

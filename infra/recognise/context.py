@@ -1,14 +1,16 @@
 """What recognition knows of the whole set while it reads one document."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from interlock.infra.facts import Fact
+from interlock.infra.facts import Fact, known, unknown
 from interlock.infra.recognise.document import MISSING, Document, Node
 
 _LONGEST = 500_000
+_PROFILE = re.compile(r"\.profile\s*==\s*['\"]([0-9]+g\.[0-9]+gb)['\"]")
 Parse = Callable[[str], Any]
 """Reads embedded YAML text; raises ValueError when it cannot."""
 
@@ -17,8 +19,12 @@ Parse = Callable[[str], Any]
 class DeviceRequest:
     """Devices that a ResourceClaim (template) allocates."""
 
+    name: str
     device_class: str
     count: Fact[int]
+    """1 where none is stated; unknown for all devices that match."""
+    profile: str = ""
+    """MIG profile that its selector asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +34,8 @@ class Context:
     parse: Parse | None = None
     """Without one only JSON texts are read."""
     config_maps: Mapping[str, Mapping[str, Fact[str]]] = field(default_factory=dict)
-    device_claims: Mapping[str, tuple[DeviceRequest, ...]] = field(default_factory=dict)
+    device_claims: Mapping[tuple[str, str], tuple[DeviceRequest, ...]] = field(default_factory=dict)
+    """Requests of the claims and claim templates by (kind, name)."""
     runtimes: Mapping[str, Node] = field(default_factory=dict)
     """KServe serving runtimes by name."""
     images: Mapping[str, str] = field(default_factory=dict)
@@ -58,7 +65,7 @@ class Context:
 def gather(documents: Iterable[Document], parse: Parse | None) -> Context:
     """Reads what other documents refer to."""
     maps: dict[str, Mapping[str, Fact[str]]] = {}
-    claims: dict[str, tuple[DeviceRequest, ...]] = {}
+    claims: dict[tuple[str, str], tuple[DeviceRequest, ...]] = {}
     runtimes: dict[str, Node] = {}
     images: dict[str, str] = {}
     profiles: dict[str, Node] = {}
@@ -74,7 +81,7 @@ def gather(documents: Iterable[Document], parse: Parse | None) -> Context:
             engine_images |= own.at("modelServers", "VLLM", "images").facts()
         elif kind in ("ResourceClaimTemplate", "ResourceClaim"):
             spec = root["spec"]["spec"] if kind == "ResourceClaimTemplate" else root["spec"]
-            claims[name] = device_requests(spec)
+            claims[kind, name] = device_requests(spec)
         elif kind in ("ServingRuntime", "ClusterServingRuntime"):
             runtimes[name] = root
         elif kind in ("Kustomization", ""):
@@ -104,7 +111,11 @@ def device_requests(spec: Node) -> tuple[DeviceRequest, ...]:
     for request in spec.at("devices", "requests").items():
         exact = request["exactly"] if request["exactly"] else request
         first = next(iter(request["firstAvailable"].items()), exact)
-        found.append(DeviceRequest(first["deviceClassName"].string(), first["count"].integer()))
+        every = first["allocationMode"].string() == "All" or len(list(request["firstAvailable"].items())) > 1
+        count = unknown(first.path, "as many devices as match") if every else first["count"].integer().default(1)
+        selected = (_PROFILE.search(each.at("cel", "expression").string()) for each in first["selectors"].items())
+        profile = next((match[1] for match in selected if match), "")
+        found.append(DeviceRequest(request["name"].string(), first["deviceClassName"].string(), count, profile))
     if not found and spec["resourceClassName"]:
-        found.append(DeviceRequest(spec["resourceClassName"].string(), Fact()))
+        found.append(DeviceRequest("", spec["resourceClassName"].string(), known(1)))
     return tuple(found)

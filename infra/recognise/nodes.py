@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from interlock.infra.catalog.accelerators import accelerator
 from interlock.infra.facts import Fact, Pool, SharingConfig, known
-from interlock.infra.recognise.accelerators import gpu_family, gpu_of, product_fact, resource_vendor
+from interlock.infra.recognise.accelerators import gpu_family, gpu_of, product_fact
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
 
@@ -43,7 +44,7 @@ def _for_gpus(labels: dict[str, Fact[str]], families: list[str], taints: tuple[s
     named = any("instance-gpu" in key or "gpu-count" in key or "instance-accelerator" in key for key in labels)
     category = next((fact.value or "" for key, fact in labels.items() if key.endswith("instance-category")), "")
     whole = bool(category) and set(category.split(",")) <= {"g", "p", "gr"}
-    return named or whole or any(gpu_family(family) for family in families) or any(resource_vendor(taint) for taint in taints)
+    return named or whole or any(gpu_family(family) for family in families) or any(map(accelerator, taints))
 
 
 def read_sharing(root: Node, document: Document, context: Context) -> Iterator[SharingConfig]:

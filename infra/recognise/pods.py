@@ -1,9 +1,9 @@
 """Pod templates: containers, volumes, placement."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from interlock.infra.facts import Container, Fact, Pod, Role, Volume, known
+from interlock.infra.facts import Container, Device, Fact, Pod, Role, Volume, known
 from interlock.infra.recognise.accelerators import gpu_of, vendor_of
 from interlock.infra.recognise.containers import Read, read_container, read_volume, volume_nodes
 from interlock.infra.recognise.context import Context
@@ -34,6 +34,7 @@ def read_pod(spec: Node, metadata: Node, context: Context, role: str = "", count
     for node in spec["initContainers"].items():
         reads.append(read_container(node, volumes, context, init=node["restartPolicy"].string() != "Always"))
     reads = [replace(read, container=_with_user(read.container, spec["securityContext"])) for read in reads]
+    reads = _with_devices(reads, spec, context)
     labels = _node_labels(spec)
     pod = Pod(
         path=spec.path,
@@ -64,6 +65,32 @@ def _with_user(container: Container, context: Node) -> Container:
     """The container with the user of its pod's security context, where it states none of its own."""
     shared = {name: context[name].text() for name in _OF_POD if context[name] and name not in container.security}
     return replace(container, security={**container.security, **shared}) if shared else container
+
+
+def _with_devices(reads: list[Read], spec: Node, context: Context) -> list[Read]:
+    """The containers with what their resource claims allocate."""
+    if not spec["resourceClaims"]:
+        return reads
+    claims = {claim["name"].string(): claim for claim in spec["resourceClaims"].items()}
+    nodes = [*spec["containers"].items(), *spec["initContainers"].items()]
+    return [
+        replace(read, container=replace(read.container, devices=tuple(_devices(node.at("resources", "claims"), claims, context))))
+        for read, node in zip(reads, nodes, strict=True)
+    ]
+
+
+def _devices(used: Node, claims: Mapping[str, Node], context: Context) -> Iterator[Device]:
+    for use in used.items():
+        name, wanted = use["name"].string(), use["request"].string()
+        claim = claims.get(name)
+        if claim is None:
+            continue
+        own = claim["resourceClaimName"].string()
+        kind = ("ResourceClaim", own) if own else ("ResourceClaimTemplate", claim["resourceClaimTemplateName"].string())
+        for request in context.device_claims.get(kind, ()):
+            if wanted in ("", request.name):
+                count = replace(request.count, path=claim.path)
+                yield Device(name, request.name, request.device_class, count, request.profile, of_all_pods=bool(own))
 
 
 def _tolerations(spec: Node) -> tuple[str, ...]:

@@ -174,7 +174,7 @@ def runtime(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
     pool = bundle.pool(workload)
     default = pool.default_runtime if pool else Fact()
     for pod, container in engine_containers(workload):
-        if default.known and default.get() != "nvidia" and not pod.runtime_class.known and counted(container):
+        if default.known and default.get() != "nvidia" and not pod.runtime_class.known and counted(container) and not container.devices:
             text = (
                 f"no runtimeClassName, and the nodes' default runtime is {default.get()}, which does not inject the NVIDIA driver libraries"
             )

@@ -185,7 +185,7 @@ def no_parallel_slices(workload: Workload, bundle: Bundle, settings: Settings) -
         units
         for _, container in engine_containers(workload)
         for units in accelerators(container)
-        if units.resource.startswith(MIG_PREFIX) and not (units.count.known and units.count.get() == 0)
+        if (units.vendor, units.unit) == ("nvidia", "slice") and not (units.count.known and units.count.get() == 0)
     ]
     tensor, pipeline = size_of(workload, workload.engine.tensor_parallel), size_of(workload, workload.engine.pipeline_parallel)
     if slices and tensor.known and pipeline.known and tensor.get() * pipeline.get() > 1:

@@ -89,7 +89,7 @@ def slice_of(workload: Workload) -> str | None:
     for _, container in engine_containers(workload):
         for units in accelerators(container):
             if units.unit == "slice" and units.vendor == "nvidia":
-                return units.resource.rsplit("/", 1)[-1].removeprefix("mig-")
+                return units.profile or None
     return None
 
 

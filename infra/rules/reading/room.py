@@ -15,6 +15,8 @@ def pods_of(workload: Workload) -> list[Size]:
         return []
     sizes: list[Size] = []
     for pod in workload.pods:
+        if any(device.of_all_pods for container in pod.containers for device in container.devices):
+            continue  # All pods get the same devices.
         units, count = pod_units(workload, pod), pod_count(pod)
         if units.known and count.known and units.get() > 0:
             sizes.extend([(units.get(), workload.origin.name)] * min(count.get() * replicas.get(), _MOST))

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from functools import lru_cache
 from typing import Any
 
-from interlock.infra.catalog.tables import table
+from interlock.infra.catalog.accelerators import accelerator
 from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Pool, Role, Workload, known, unknown
 from interlock.infra.values import Version, quantity
 
@@ -19,18 +17,15 @@ class Units:
     """Accelerator units that a container asks for."""
 
     resource: str
+    """The extended resource, or the device class of a claim."""
     vendor: str
     unit: str
     """card, slice, share, core or memory."""
     count: Fact[float]
-
-
-@lru_cache(maxsize=4096)
-def accelerator(resource: str) -> tuple[str, str] | None:
-    """Vendor and unit of an extended resource; None when it is not an accelerator."""
-    return next(
-        ((row["vendor"], row["unit"]) for row in table("gpu_units.json")["resources"] if fnmatchcase(resource, row["pattern"])), None
-    )
+    profile: str = ""
+    """MIG profile of a slice."""
+    claim: tuple[str, str] = ("", "")
+    """Claim and request of devices that several containers of a pod may share."""
 
 
 def number(text: str) -> float:
@@ -48,12 +43,17 @@ def stated(container: Container, resource: str) -> Fact[str]:
 
 
 def accelerators(container: Container) -> tuple[Units, ...]:
-    """All accelerator resources of a container, also those of 0 units."""
+    """All accelerators of a container, by resources (also those of 0 units) and by claims."""
     found = []
     for resource in dict.fromkeys((*container.limits, *container.requests)):
         match = accelerator(resource)
         if match:
-            found.append(Units(resource, *match, stated(container, resource).map(number)))
+            profile = resource.rpartition("/")[2].removeprefix("mig-") if match[1] == "slice" else ""
+            found.append(Units(resource, *match, stated(container, resource).map(number), profile))
+    for device in container.devices:
+        match = accelerator(device.device_class)
+        if match:
+            found.append(Units(device.device_class, *match, device.count.map(float), device.profile, (device.claim, device.request)))
     return tuple(found)
 
 
@@ -80,10 +80,12 @@ def pod_units(workload: Workload, pod: Pod) -> Fact[int]:
     """Accelerator units that the scheduler must find on one node for this pod: the sum over containers, not init containers."""
     total = 0.0
     path = pod.path
+    claimed: set[tuple[str, str]] = set()
     for container in pod.containers:
         units = counted(container) if container.role is not Role.INIT else None
-        if units is None:
+        if units is None or units.claim in claimed:
             continue
+        claimed |= {units.claim} - {("", "")}
         path = units.count.path or path
         if not units.count.known:
             return unknown(units.count.path, units.count.why)
