@@ -103,7 +103,11 @@ class Given:
                 self._unfit(path, value, words)
                 return value
             return self._items(value, typing.get_args(annotation)[-1], path)
-        if "." not in path and annotation in _SCALARS and (not isinstance(value, annotation) or (annotation is int and value is True)):
+        if annotation is Any and isinstance(value, Mapping | list | tuple):
+            return self._items(value, Any, path)
+        if annotation is int and isinstance(value, bool):
+            self.wrong(path, f"{value} is not {_SCALARS[int]}")
+        elif "." not in path and annotation in _SCALARS and not isinstance(value, annotation):
             self._unfit(path, value, _SCALARS[annotation])
         return value
 

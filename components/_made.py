@@ -14,11 +14,13 @@ from interlock.infra.errors import ConfigError, InterlockError, Problem
 from interlock.infra.manifests.bundles import stack_objects
 from interlock.infra.manifests.placed import Draft
 from interlock.infra.manifests.sets import ObjectSet
+from interlock.infra.naming import label_value_problem
 from interlock.infra.paths import within
 from interlock.infra.plan.plan import plan
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.preview import judged
 from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.settings import stated_problems
 
 Objects = TypeVar("Objects", bound=ObjectSet)
 
@@ -89,6 +91,8 @@ def make(recipe: Recipe[Objects], name: str, args: Any) -> Made[Objects]:
     given = Given(who).read(args, recipe.arguments)
     values = {**given.values, "name": name}
     stack = values.get("stack") or pulumi.get_stack()
+    if problem := label_value_problem(str(stack)):
+        given.wrong("stack", f"{problem}; give another name as the argument stack")
     try:
         config = _config(recipe, name, given)
         decided = plan(config, stack)
@@ -110,6 +114,7 @@ def _config(recipe: Recipe[Any], name: str, given: Given) -> ClusterConfig:
         except ConfigError as error:
             problems += [each for each in error.problems if not any(within(each.path, known.path) for known in given.problems)]
         else:
+            problems += [Problem(*each) for each in stated_problems(config.rules, [waiver.code for waiver in config.waivers])]
             if not problems:
                 return config
     raise ConfigError(problems)

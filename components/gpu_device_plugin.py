@@ -10,6 +10,7 @@ from interlock.components._made import Recipe, make, register
 from interlock.components.arguments.cluster import GpuLayerSettings, WaiverSettings
 from interlock.components.arguments.pools import PoolSettings
 from interlock.infra.config import ClusterConfig
+from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.manifests.bundles import gpu_layer
 from interlock.infra.manifests.placed import Manifest
 from interlock.infra.manifests.sets import GpuLayerObjects
@@ -61,6 +62,10 @@ def _logical(name: str, manifest: Manifest) -> str:
 
 
 def _config(name: str, read: Given) -> dict[str, Any]:
+    kind = read.values.get("layer", {}).get("kind", "device-plugin")
+    if kind == "installed":
+        text = "'installed' is a layer of somebody else, and nothing is made of it: leave kind out, or use GpuSharing for its ConfigMaps"
+        raise ConfigError([Problem("platform.gpu_layer.kind", text)])
     layer = {"kind": "device-plugin", **read.values.get("layer", {})}
     return {"scope": "platform", "namespace": "default", "pools": read.values["pools"], "platform": {"gpu_layer": layer}}
 

@@ -1,11 +1,13 @@
 """Serves components as a Pulumi package, with the faults of the SDK's own host of components (3.272) mended.
 
 The SDK hands integers over as floats, empties a list of enums, drops keys that it does not know, leaves the keys of nested lists in
-camelCase, and ends in a traceback on an output where it wants an integer, an enum or an object. Here a value has its declared type,
-an output stays an output where the declaration says ``Input``, and a refusal is one message that names the property.
+camelCase, and ends in a traceback on an output where it wants an integer, an enum or an object. Here a value has its declared type, an
+output stays an output, and what does not fit is handed on as it is: the component tells all that is wrong at once, as to a program in
+Python.
 """
 
-import difflib
+import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -13,16 +15,33 @@ from typing import Any
 
 import pulumi
 from google.protobuf import empty_pb2
-from pulumi.errors import InputPropertiesError, InputPropertyError
+from pulumi.errors import InputPropertiesError
 from pulumi.provider import ConstructResult, main, server
-from pulumi.provider.experimental.analyzer import PropertyDefinition, PropertyType
+from pulumi.provider.experimental.analyzer import PropertyDefinition
 from pulumi.provider.experimental.component import ComponentProvider
+from pulumi.provider.experimental.schema import generate_schema
+
+from interlock.components.arguments.engine import EngineSettings
+from interlock.infra.engine.args import EngineArgs
+from interlock.infra.engine.options import about, options
 
 PACKAGE = "interlock"
 
 
 class Host(ComponentProvider):
     """The SDK's provider of components, with a reading of arguments of its own."""
+
+    def __init__(self, components: Sequence[type[pulumi.ComponentResource]]) -> None:
+        super().__init__(list(components), PACKAGE, None, version(PACKAGE))
+        for engine in (self._type_defs[name] for name in (EngineSettings.__name__,) if name in self._type_defs):
+            for key, name in engine.properties_mapping.items():
+                # The SDK reads no docstrings of inherited keys.
+                field = EngineArgs.model_fields.get(name)
+                engine.properties[key].description = field.description if field else about(options()[name])
+        made = generate_schema(PACKAGE, version(PACKAGE), None, self._component_defs, self._type_defs, self._dependencies)
+        # Without it Go's generator leaves out the input type of an object that stands in required plain lists only.
+        made.language["go"]["generateExtraInputTypes"] = True
+        self.schema = json.dumps(made.to_json())
 
     def construct(self, name: str, resource_type: str, inputs: Any, options: Any = None) -> ConstructResult:
         """Makes one component. A RunError of its constructor is shown as it is, without a traceback."""
@@ -37,70 +56,52 @@ class Host(ComponentProvider):
         return ConstructResult(made.urn, self.get_state(made, definition))
 
     def arguments(self, kind: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a component as its TypedDict has them. Raises InputPropertyError with the property."""
-        return self._object(inputs, self._component_defs[kind], "inputs", "")
+        """The arguments of a component as its TypedDict has them."""
+        definition = self._component_defs[kind]
+        return self._object(inputs, definition.inputs, definition.inputs_mapping)
 
-    def _object(self, given: Any, definition: Any, group: str, path: str) -> dict[str, Any]:
-        known, names = getattr(definition, group), getattr(definition, f"{group}_mapping")
-        if not isinstance(given, Mapping):
-            raise InputPropertyError(path, f"{given!r} is not a mapping with keys such as {', '.join(list(known)[:4])}")
-        for key in given:
-            if key not in known:
-                near = difflib.get_close_matches(str(key), known, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"keys: {', '.join(known)}"
-                raise InputPropertyError(f"{path}.{key}" if path else str(key), f"unknown key; {hint}")
-        values = {}
-        for key, wanted in known.items():
-            at = f"{path}.{key}" if path else key
-            if given.get(key) is not None:
-                values[names[key]] = self._value(wanted, given[key], at)
-            elif not wanted.optional:
-                raise InputPropertyError(at, "is required and missing")
-        return values
+    def _object(self, given: Mapping[str, Any], known: Mapping[str, PropertyDefinition], names: Mapping[str, str]) -> dict[str, Any]:
+        return {names.get(key, _snake(key)): self._value(known.get(key), value) for key, value in given.items() if value is not None}
 
-    def _value(self, wanted: PropertyDefinition, value: Any, path: str) -> Any:
+    def _value(self, wanted: PropertyDefinition | None, value: Any) -> Any:
         if isinstance(value, pulumi.Output):
-            if wanted.plain:
-                raise InputPropertyError(path, "has to be known before anything is made: a value, not a secret or a resource's output")
-            return value.apply(lambda known: self._value(wanted, known, path))
-        if value is None:
-            return None
+            # Where a plain value decides, the component refuses it as it stands.
+            return value if wanted is None or wanted.plain else value.apply(lambda known: self._value(wanted, known))
+        if wanted is None:
+            return _numbers(value)
         if wanted.ref:
-            return self._reference(wanted, value, path)
-        if wanted.type is PropertyType.INTEGER:
-            return _whole(value, path)
-        if wanted.type is PropertyType.ARRAY and wanted.items and isinstance(value, list):
-            return [self._value(wanted.items, item, f"{path}[{number}]") for number, item in enumerate(value)]
-        if wanted.type is PropertyType.OBJECT and wanted.additional_properties and isinstance(value, Mapping):
-            return {key: self._value(wanted.additional_properties, item, f"{path}.{key}") for key, item in value.items()}
-        return value
+            return self._reference(wanted, value)
+        if isinstance(value, list):
+            return [self._value(wanted.items, item) for item in value]
+        if isinstance(value, Mapping):
+            return {key: self._value(wanted.additional_properties, item) for key, item in value.items()}
+        return _number(value)
 
-    def _reference(self, wanted: PropertyDefinition, value: Any, path: str) -> Any:
+    def _reference(self, wanted: PropertyDefinition, value: Any) -> Any:
         definition = self.get_type_definition(wanted)
         if definition is None:
             return _numbers(value)
-        if not definition.enum:
-            return self._object(value, definition, "properties", path)
-        kind: Any = definition.python_type
-        try:
-            return kind(value)
-        except ValueError:
-            raise InputPropertyError(path, f"{value!r} is none of {', '.join(str(one.value) for one in kind)}") from None
+        if definition.enum:
+            kind: Any = definition.python_type
+            return kind(value) if value in [one.value for one in kind] else value
+        return self._object(value, definition.properties, definition.properties_mapping) if isinstance(value, Mapping) else value
 
 
-def _whole(value: Any, path: str) -> int:
-    if not isinstance(value, int | float) or isinstance(value, bool) or value != int(value):
-        raise InputPropertyError(path, f"{value!r} is not an integer")
-    return int(value)
+def _snake(key: str) -> str:
+    """A key that nobody knows as Python would have it."""
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", key)
+
+
+def _number(value: Any) -> Any:
+    """An integer that came as a float; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _numbers(value: Any) -> Any:
     """Data of any shape: a number that is an integer is one again, as engines refuse 8192.0 for a number of tokens."""
     if isinstance(value, Mapping):
         return {key: _numbers(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_numbers(item) for item in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return [_numbers(item) for item in value] if isinstance(value, list) else _number(value)
 
 
 async def _attach(self: Any, request: Any, context: Any) -> Any:
@@ -111,7 +112,7 @@ async def _attach(self: Any, request: Any, context: Any) -> Any:
 
 def provider(components: Sequence[type[pulumi.ComponentResource]]) -> Host:
     """The package of ``components``. Raises an Exception of the SDK for a type that a schema cannot have."""
-    return Host(list(components), PACKAGE, None, version(PACKAGE))
+    return Host(components)
 
 
 def serve(components: Sequence[type[pulumi.ComponentResource]]) -> None:

@@ -10,6 +10,7 @@ from interlock.components._made import ANY_POOL, Recipe, make, register, stand_i
 from interlock.components.arguments.cluster import WaiverSettings
 from interlock.components.arguments.servers import AutoscaleSettings
 from interlock.infra.config import ClusterConfig
+from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.manifests.placed import Draft, finished
 from interlock.infra.manifests.scaling import scaler_objects
 from interlock.infra.manifests.servers import server_objects
@@ -62,6 +63,8 @@ class QueueAutoscaler(pulumi.ComponentResource):
 
 def _config(name: str, read: Given) -> dict[str, Any]:
     given = read.values
+    if given.get("load_seconds", 300) < 1:
+        raise ConfigError([Problem("load_seconds", f"{given['load_seconds']} is out of range: it must be at least 1")])
     server = {**stand_in(given["deployment"]), "served_name": given["model"], "autoscale": given["autoscale"]}
     return {"scope": "serving", "namespace": given["namespace"], "create_namespace": False, "pools": [ANY_POOL], "servers": [server]}
 

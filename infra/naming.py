@@ -35,6 +35,13 @@ def subdomain_problem(name: str) -> str | None:
     return None
 
 
+def host_problem(host: str) -> str | None:
+    """Why ``host`` cannot be the host name of a route, or None; ``*.example.com`` is one."""
+    if subdomain_problem(host.removeprefix("*.")):
+        return f"{host!r} is not a host name such as chat.example.com or *.example.com (lower case, without scheme, port and path)"
+    return None
+
+
 def label_key_problem(key: str) -> str | None:
     """Why ``key`` cannot be the key of a label, a taint or an annotation, or None."""
     prefix, slash, name = key.rpartition("/")

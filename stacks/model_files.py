@@ -5,17 +5,15 @@ from pathlib import Path
 
 from interlock.infra.config import ClusterConfig, load
 from interlock.infra.errors import ConfigError, Problem
-from interlock.infra.paths import child_path
-from interlock.infra.rules.settings import setting_problems, waiver_problems
+from interlock.infra.rules.settings import stated_problems
 from interlock.stacks.model_config import read_config
 
 
 def read_cluster(data: object, folder: Path, source: str) -> ClusterConfig:
     """The configuration in ``data``, with every file that it names and every rule that it speaks of. Raises ConfigError."""
     config = load(with_model_configs(data, folder, source), source)
-    problems = [Problem(child_path("rules", name), text, source) for name, text in setting_problems(config.rules)]
-    codes = [waiver.code for waiver in config.waivers]
-    problems += [Problem(f"waivers[{at}].code", text, source) for at, text in waiver_problems(codes)]
+    stated = stated_problems(config.rules, [waiver.code for waiver in config.waivers])
+    problems = [Problem(path, text, source) for path, text in stated]
     if problems:
         raise ConfigError(problems)
     return config

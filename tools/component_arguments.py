@@ -6,6 +6,7 @@ Where a value only flows into the objects the field takes a ``pulumi.Input``; ev
 """
 
 import enum
+import textwrap
 import types
 import typing
 from collections.abc import Iterator
@@ -25,9 +26,20 @@ from interlock.infra.config.stores import PrefetchConfig, StoreConfig
 from interlock.infra.config.tenants import TenantConfig
 from interlock.infra.config.wishes import WishesConfig
 from interlock.infra.engine.args import EngineArgs
+from interlock.infra.engine.options import MANAGED, SWITCHES, Option, about, newest, options
 from tools.common import ROOT, run_main
 
 FOLDER = ROOT / "components" / "arguments"
+_MODEL = "ModelConfig MultiModalConfig LoRAConfig LoadConfig SpeculativeConfig StructuredOutputsConfig AuxOutputConfig"
+ENGINE: dict[str, tuple[str, frozenset[str]]] = {
+    "engine_model": ("of the model, its adapters and its loading", frozenset(_MODEL.split())),
+    "engine_server": ("of the HTTP server", frozenset(("BaseFrontendArgs", "FrontendArgs", ""))),
+    "engine_run": ("of memory, ranks and steps", frozenset()),
+    "engine_former": ("that only older versions have", frozenset()),
+}
+"""Arguments of the engine that the config takes by name without a field of its own, by vLLM's classes; the third has all others."""
+PLANNED = "PlannedEngineSettings"
+"""The TypedDict of the arguments that have a field of their own."""
 FILES: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
     "engine": ("Engine flags by vLLM's own names.", (EngineArgs,)),
     "servers": (
@@ -109,36 +121,76 @@ def _docstring(text: str, indent: int) -> list[str]:
     return [f'{room}"""' + text.replace("\n", f"\n{room}") + '"""']
 
 
+def group_of(option: Option) -> str:
+    """The module of ``ENGINE`` that has an argument of the engine."""
+    if option.until != newest():
+        return "engine_former"
+    return next((name for name, (_, classes) in ENGINE.items() if option.config in classes), "engine_run")
+
+
+def type_of(option: Option) -> str:
+    """Its type as a TypedDict writes it; a value of several shapes is Any."""
+    if option.kind in SWITCHES:
+        return "bool"
+    if option.kind == "list" or isinstance(option.default, list):
+        return "list[Any]"
+    return {"int": "int", "float": "float", "str": "str"}.get(option.type if not option.structured else "", "Any")
+
+
+def engine_module(name: str) -> str:
+    """The text of one module of arguments of the engine."""
+    fields = [each for each in options().values() if each.name not in {*MANAGED, *EngineArgs.model_fields} and group_of(each) == name]
+    lines = [f'"""Arguments of the engine {ENGINE[name][0]}. Written by `python -m tools.component_arguments`."""']
+    lines += ["", "from typing import Any, NotRequired, TypedDict", "", "", f"class {class_of(name)}(TypedDict):"]
+    lines += [f'    """Arguments of the engine {ENGINE[name][0]}, by vLLM\'s own names."""', ""]
+    for each in sorted(fields, key=lambda one: one.name):
+        lines += [f"    {each.name}: NotRequired[{type_of(each)}]", *_docstring("\n".join(textwrap.wrap(about(each), 130)), 4)]
+    return "\n".join([*lines, ""])
+
+
+def class_of(name: str) -> str:
+    """Name of the TypedDict of a module of ``ENGINE``."""
+    return "".join(word.title() for word in name.split("_")) + "Settings"
+
+
 def module(name: str) -> str:
     """The text of one module."""
-    about, listed = FILES[name]
+    if name in ENGINE:
+        return engine_module(name)
+    about_it, listed = FILES[name]
     body: list[str] = []
     named: set[Any] = set()
     for model in listed:
-        body += ["", "", f"class {name_of(model)}(TypedDict):", *_docstring((model.__doc__ or "").strip(), 4), ""]
+        own = PLANNED if model is EngineArgs else name_of(model)
+        body += ["", "", f"class {own}(TypedDict):", *_docstring((model.__doc__ or "").strip(), 4), ""]
         for field, info in model.model_fields.items():
             lines, more = field_lines(model, field, info)
             body += lines
             named |= more
-    head = f'"""{about} Written by `python -m tools.component_arguments`."""'
+    if EngineArgs in listed:
+        bases = ", ".join((PLANNED, *map(class_of, ENGINE)))
+        body += ["", "", f"class {name_of(EngineArgs)}({bases}):", '    """All arguments of the engine, by vLLM\'s own names."""']
+    head = f'"""{about_it} Written by `python -m tools.component_arguments`."""'
     return "\n".join([head, "", *_imports(name, named, set(listed)), *body, ""])
 
 
 def _imports(name: str, named: set[Any], own: set[type[BaseModel]]) -> list[str]:
-    words = sorted({"TypedDict"} | ({"Any"} if Any in named else set()) | ({"NotRequired"} if "NotRequired" in named else set()))
+    words = ["Any"] * (Any in named) + ["NotRequired"] * ("NotRequired" in named) + ["TypedDict"]
     lines = [f"from typing import {', '.join(words)}", *(["", "import pulumi"] if "pulumi" in named else [])]
     places = {each: file for file, (_, listed) in FILES.items() for each in listed}
     found: dict[str, list[str]] = {}
     for each in named - own - {Any, "pulumi", "NotRequired"}:
         place = f"interlock.components.arguments.{places[each]}" if each in places else each.__module__
         found.setdefault(place, []).append(name_of(each) if each in places else each.__name__)
+    if name == "engine":
+        found |= {f"interlock.components.arguments.{each}": [class_of(each)] for each in ENGINE}
     ours = [f"from {place} import {', '.join(sorted(names))}" for place, names in sorted(found.items())]
     return [*lines, *(["", *ours] if ours else [])]
 
 
 def main(arguments: list[str]) -> int:
     FOLDER.mkdir(exist_ok=True)
-    for name in FILES:
+    for name in (*ENGINE, *FILES):
         (FOLDER / f"{name}.py").write_text(module(name), "utf-8")
     return 0
 

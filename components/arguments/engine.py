@@ -2,8 +2,13 @@
 
 from typing import Any, NotRequired, TypedDict
 
+from interlock.components.arguments.engine_former import EngineFormerSettings
+from interlock.components.arguments.engine_model import EngineModelSettings
+from interlock.components.arguments.engine_run import EngineRunSettings
+from interlock.components.arguments.engine_server import EngineServerSettings
 
-class EngineSettings(TypedDict):
+
+class PlannedEngineSettings(TypedDict):
     """Engine flags a person may set: these, and every other one by its name (engine-args.md). What is left out is decided by the plan."""
 
     tensor_parallel_size: NotRequired[int]
@@ -74,3 +79,7 @@ class EngineSettings(TypedDict):
     """Speculative decoding, as vLLM's JSON."""
     override_generation_config: NotRequired[dict[str, Any]]
     """Sampling defaults, as vLLM's JSON."""
+
+
+class EngineSettings(PlannedEngineSettings, EngineModelSettings, EngineServerSettings, EngineRunSettings, EngineFormerSettings):
+    """All arguments of the engine, by vLLM's own names."""

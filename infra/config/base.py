@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from interlock.infra.catalog.images import reference_problem
-from interlock.infra.naming import check_name, label_key_problem, label_value_problem, subdomain_problem
+from interlock.infra.naming import check_name, host_problem, label_key_problem, label_value_problem, subdomain_problem
 from interlock.infra.values import MIB, quantity
 
 
@@ -37,6 +37,12 @@ def _spaced(value: str) -> str | None:
 def _text_of(value: Any) -> Any:
     """A quantity as YAML gives it: ``96`` is a number there and the quantity "96" here."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _prefix(value: str) -> str | None:
+    if not value.startswith("/") or not value.isprintable() or " " in value or "//" in value:
+        return f"{value!r} is not a path prefix such as /v1: it begins with /, without spaces and empty parts"
+    return None
 
 
 def _positive(value: str) -> str:
@@ -73,6 +79,12 @@ Bytes = Annotated[str, Field(json_schema_extra={"format": "quantity"}), AfterVal
 
 ObjectName = Annotated[str, _checked(subdomain_problem)]
 """The name of something that is there already: a node, a Secret, a class."""
+
+HostName = Annotated[str, Field(min_length=1), _checked(host_problem)]
+"""The host name of a route."""
+
+PathPrefix = Annotated[str, _checked(_prefix)]
+"""The beginning of a URL's path."""
 
 LabelKey = Annotated[str, _checked(label_key_problem)]
 LabelValue = Annotated[str, _checked(label_value_problem)]

@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from interlock.infra.config.base import Config
+from interlock.infra.config.base import Config, HostName, Name, ObjectName, PathPrefix
 
 
 class RouteKind(StrEnum):
@@ -21,19 +21,19 @@ class RouteConfig(Config):
 
     kind: RouteKind = RouteKind.HTTPROUTE
     """httproute, ingress or load-balancer (the Service itself gets an address; every path of the engine is then exposed)."""
-    host: str = Field(min_length=1)
+    host: HostName
     """Host name that clients use."""
-    gateway: str = "inference"
+    gateway: ObjectName = "inference"
     """Gateway that an HTTPRoute attaches to."""
-    gateway_namespace: str | None = None
+    gateway_namespace: Name | None = None
     """Its namespace; omit for the stack's own."""
-    ingress_class: str = "nginx"
+    ingress_class: ObjectName = "nginx"
     """Class of an Ingress."""
     timeout_seconds: int = Field(default=600, ge=0)
     """Seconds until the gateway cuts an answer; 0 = never."""
-    tls_secret: str | None = None
+    tls_secret: ObjectName | None = None
     """Name of an existing TLS Secret; omit for plain HTTP at this hop."""
-    paths: tuple[str, ...] = ("/v1",)
+    paths: tuple[PathPrefix, ...] = Field(default=("/v1",), min_length=1)
     """Path prefixes that are exposed."""
 
     @model_validator(mode="after")

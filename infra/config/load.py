@@ -98,6 +98,7 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
     """Names that are used twice or lead nowhere."""
     for kind in ("pools", "stores", "servers", "tenants"):
         yield from _duplicates(kind, [item.name for item in getattr(config, kind)])
+    yield from _duplicates("platform.priority_classes", [each.name for each in config.platform.priority_classes])
     pools, stores = [pool.name for pool in config.pools], [store.name for store in config.stores]
     for index, server in enumerate(config.servers):
         if server.pool not in pools:

@@ -41,7 +41,8 @@ MANAGED: Mapping[str, str] = {
 }
 """Arguments that belong to the plan, and what says them instead."""
 
-_SWITCHES = frozenset({"switch", "boolean", "toggle"})
+SWITCHES = frozenset({"switch", "boolean", "toggle"})
+"""Kinds of argument that are true or false."""
 _NUMBER = re.compile(r"^[+-]?\d+(\.\d+)?[kKmMgGtT]?$")
 _WEIGHT_OF_THE_REST = 0.35
 _NEAR = 0.34
@@ -96,6 +97,19 @@ def _option(flag: str, spans: Sequence[Span]) -> Option:
     )
 
 
+def newest() -> str:
+    """The newest version that was read."""
+    return vllm_names("flags").versions[-1]
+
+
+def about(option: Option) -> str:
+    """One sentence for whoever reads its name in documentation: flag, versions, values."""
+    versions = f"since {option.since}" if option.until == newest() else f"from {option.since} to {option.until}"
+    choices = f": {', '.join(map(str, option.choices))}" if option.choices else ""
+    default = f"; default {json.dumps(option.default)}" if option.default not in (None, "", [], {}) else ""
+    return f"vLLM's {option.flag}, {versions}{choices}{default}."
+
+
 def named(name: str) -> Option | None:
     """The argument that a field names: with underscores or dashes, also an alias; None when no version has it."""
     found = options().get(name.replace("-", "_"))
@@ -118,7 +132,7 @@ def problem(name: str, value: Any) -> str | None:
 
 def _type_problem(option: Option, value: Any) -> str | None:
     shown = f"{str(value)[:60]!r}"
-    if option.kind in _SWITCHES:
+    if option.kind in SWITCHES:
         return None if isinstance(value, bool) else f"{shown}: true or false is meant"
     if option.kind == "optional":
         return None if isinstance(value, bool | str) else f"{shown}: a text, or true, is meant"

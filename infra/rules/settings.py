@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from interlock.infra.catalog.near import nearest
+from interlock.infra.paths import child_path
 from interlock.infra.rules.judge import RULES
 from interlock.infra.rules.waivers import UNREADABLE
 
@@ -35,6 +36,12 @@ def waiver_problems(codes: Iterable[str]) -> Iterator[tuple[int, str]]:
             yield position, f"{code!r} is not the code of a finding{nearest(code, known)}"
 
 
+def stated_problems(settings: Mapping[str, object], codes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """(path, problem) of everything that a configuration states about rules: its ``rules``, and the codes of its ``waivers``."""
+    yield from ((child_path("rules", name), text) for name, text in setting_problems(settings))
+    yield from ((f"waivers[{at}].code", text) for at, text in waiver_problems(codes))
+
+
 def _of_another_type(value: object, default: float | int | str | bool) -> str:
     if isinstance(default, str):
         return "" if isinstance(value, str) else f"{value!r} is not text, such as {default[:40]!r}"
@@ -42,4 +49,4 @@ def _of_another_type(value: object, default: float | int | str | bool) -> str:
     return "" if right else f"{value!r} is not a number of 0 or more, such as {default}"
 
 
-__all__ = ["setting_problems", "waiver_problems"]
+__all__ = ["setting_problems", "stated_problems", "waiver_problems"]

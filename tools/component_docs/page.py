@@ -2,15 +2,14 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
 from typing import Any
 
 from pulumi.provider.experimental.analyzer import PropertyDefinition
-from pulumi.provider.experimental.schema import generate_schema
 from pydantic import BaseModel
 
-from interlock.components.host import PACKAGE, Host, provider
+from interlock.components.host import Host, provider
 from interlock.components.package import COMPONENTS
+from interlock.infra.engine.args import EngineArgs
 from tools.common import ROOT
 from tools.component_arguments import models, name_of
 from tools.component_docs.examples import EXAMPLES, POOL
@@ -30,8 +29,9 @@ tells.
 
 Arguments have the words of the [configuration](config.md). *flows* marks a value that may be an output of another resource: it names
 something and decides nothing. Everything else decides what is made and is a plain value; an output there is refused by name.
-In other languages the names are in camelCase (`max_model_len` is `maxModelLen`), and an engine flag that has no field below goes into
-`server.extra.args`. A component brings no provider of its own: children take the one that it is given.
+`server.engine` takes every [argument of the engine](engine-args.md) by its name. In other languages names are in camelCase
+(`max_model_len` is `maxModelLen`; inside of JSON values they are the engine's own), and messages name a field as Python writes it. A
+component brings no provider of its own: children take the one that it is given.
 
 Whole programs: [a program with its own namespace and claim](../examples/own-program/__main__.py),
 [two servers behind one host](../examples/two-servers-one-route/__main__.py),
@@ -49,9 +49,7 @@ _PLAIN = {"string": "text", "integer": "integer", "number": "number", "boolean":
 
 def schema() -> str:
     """The schema of the package, as `pulumi package get-schema ./components` prints it for whoever generates an SDK."""
-    host = provider(COMPONENTS)
-    made = generate_schema(PACKAGE, version(PACKAGE), None, host._component_defs, host._type_defs, host._dependencies)
-    return json.dumps(made.to_json(), indent=2) + "\n"
+    return json.dumps(json.loads(str(provider(COMPONENTS).schema)), indent=2) + "\n"
 
 
 def imports() -> str:
@@ -91,6 +89,8 @@ def _rows(host: Host, properties: Mapping[str, PropertyDefinition], names: Mappi
     defaults = _defaults().get(owner, {})
     for key, each in properties.items():
         name = names[key]
+        if owner == name_of(EngineArgs) and name not in EngineArgs.model_fields:
+            continue
         default = defaults.get(name, "omitted") if each.optional else "required"
         flows = "" if each.plain else ", flows"
         yield f"| `{name}` | {_type(host, each)}{flows} | {default} | {_line(each.description)} |"
