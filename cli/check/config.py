@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from interlock.cli.reading import load_text
-from interlock.infra.catalog.gpus import gpu
-from interlock.infra.catalog.near import near_gpus
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.paths import child_path
-from interlock.infra.recognise.accelerators import product
 from interlock.infra.rules.findings import Waiver
 from interlock.infra.rules.settings import setting_problems, waiver_problems
+from interlock.infra.values import bytes_of
 from interlock.stacks.model_config import read_config as model_file
 
 FILE = ".interlock.yaml"
@@ -24,20 +22,50 @@ class Hint:
 
     name: str = "default"
     """Name of the pool in findings."""
-    gpu: str
-    """GPU model: h100, a100-80gb, l4, ..."""
+    gpu: str = ""
+    """GPU model: h100, a100-80gb, l4, ... A card that the catalog does not know needs ``memory_gib`` and ``compute_capability``."""
     gpus_per_node: int | None = None
-    """GPUs of one node."""
+    """GPUs of one node (of shares, where cards are shared)."""
     nodes: int | None = None
     """Nodes of the pool."""
+    max_nodes: int | None = None
+    """Upper end of an autoscaled pool."""
+    free: int | None = None
+    """GPUs that nothing uses now: a rolling update needs one."""
+    memory_gib: float | None = None
+    """Memory of one GPU (or slice) as CUDA reports it, in GiB."""
+    used_gib: float | None = None
+    """Memory of each GPU that something else holds, in GiB."""
+    compute_capability: float | None = None
+    """8.0 for an A100, 9.0 for an H100, ..."""
+    driver: str | None = None
+    """Version of the GPU driver: 570.86.15."""
+    runtime: str | None = None
+    """Container runtime of pods without a runtime class: nvidia, runc, ..."""
+    sharing: Literal["exclusive", "time-slicing", "mps", "mig"] | None = None
+    """How a card is shared."""
+    shares: int | None = None
+    """Shares of one card."""
+    nvlink: bool | None = None
+    """Whether the cards of a node are linked."""
+    cpu: float | None = None
+    """Allocatable cores of one node."""
+    memory: str | None = None
+    """Allocatable memory of one node, as a quantity (``900Gi``)."""
+    disk: str | None = None
+    """Allocatable ephemeral storage of one node, as a quantity."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a card that the catalog does not know, and for a count below 1."""
-        if gpu(product(self.gpu)) is None:
-            raise ValueError(f"gpu: {self.gpu!r} is not a GPU of the catalog{near_gpus(self.gpu)}")
-        for name, count in (("gpus_per_node", self.gpus_per_node), ("nodes", self.nodes)):
-            if count is not None and count < 1:
+        """Raises ValueError for a count below 1 and for an amount that is no quantity."""
+        for name in ("gpus_per_node", "nodes", "max_nodes", "shares", "memory_gib"):
+            count = getattr(self, name)
+            if count is not None and count < (1 if name != "memory_gib" else 0.1):
                 raise ValueError(f"{name}: {count} is not 1 or more")
+        for name in ("memory", "disk"):
+            try:
+                bytes_of(getattr(self, name) or "1Gi")
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +84,10 @@ class CheckConfig:
     """Thresholds by ``CODE.name``, and ``CODE.severity``: error, warning, info or off."""
     waivers: tuple[Waiver, ...] = ()
     """Findings that are accepted, each with its reason."""
+    longest_answer_seconds: float | None = None
+    """Seconds of the longest answer that clients wait for: what the limits on the way are compared with."""
+    lora_rank: int | None = None
+    """Largest rank of the adapters that are loaded at run time."""
     pool: Hint | None = None
     """The nodes that workloads run on when nothing else says so."""
     models: Mapping[str, str | dict[str, Any]] = field(default_factory=dict)

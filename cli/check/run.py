@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from interlock.cli.check.config import FILE, CheckConfig, Hint
+from interlock.cli.check.config import CheckConfig
 from interlock.cli.check.sets import file_sets
+from interlock.cli.check.stated import with_stated
 from interlock.cli.reading import Reading, load_text
 from interlock.cli.report import NOT_JUDGED, Located, Result
 from interlock.infra.errors import ConfigError, Problem
-from interlock.infra.facts import Bundle, DocumentProblem, Fact, Origin, Pool, Workload, known
+from interlock.infra.facts import Bundle, DocumentProblem
 from interlock.infra.recognise import Document, recognise
-from interlock.infra.recognise.accelerators import product
 from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver
 from interlock.infra.rules.judge import judge
 
@@ -49,7 +49,7 @@ def _judged(
 ) -> tuple[Bundle, tuple[Finding, ...]]:
     bundle = recognise(documents, parse=load_text)
     bundle = replace(bundle, problems=(*bundle.problems, *problems))
-    bundle = _described(_hinted(bundle, config.pool) if config.pool else bundle, config.models)
+    bundle = with_stated(bundle, config)
     return bundle, judge(bundle, config.settings, waivers, today=today)
 
 
@@ -91,38 +91,6 @@ def _tuples(bundle: Bundle) -> list[str]:
 def _place(reading: Reading, finding: Finding) -> tuple[int, int]:
     file = reading.files.get(finding.subject.file)
     return file.place(finding.subject.document, finding.path, finding.value) if file else (1, 1)
-
-
-def _described(bundle: Bundle, models: Mapping[str, str | dict[str, Any]]) -> Bundle:
-    """The bundle with the config.json that was given for a model's name."""
-
-    def told(workload: Workload) -> Workload:
-        found = models.get(str(workload.engine.model.value)) if workload.engine.model.known else None
-        return replace(workload, engine=replace(workload.engine, config=found)) if isinstance(found, Mapping) else workload
-
-    return replace(bundle, workloads=tuple(map(told, bundle.workloads))) if models else bundle
-
-
-def _hinted(bundle: Bundle, hint: Hint) -> Bundle:
-    """The bundle with the hint's pool under all workloads that name no nodes."""
-
-    def fact(value: int | None) -> Fact[int]:
-        return Fact() if value is None else known(value, "pool")
-
-    pool = Pool(
-        Origin(kind="Pool", name=hint.name, file=FILE),
-        hint.name,
-        gpu=known(product(hint.gpu), "pool.gpu"),
-        gpus_per_node=fact(hint.gpus_per_node),
-        nodes=fact(hint.nodes),
-    )
-    workloads = tuple(
-        replace(workload, pool=known(hint.name, "pool"), gpu=pool.gpu)
-        if workload.pool.absent and workload.gpu.absent and workload.vendor.value in (None, "nvidia")
-        else workload
-        for workload in bundle.workloads
-    )
-    return replace(bundle, workloads=workloads, pools=(*bundle.pools, pool))
 
 
 def _around(bundle: Bundle) -> tuple[tuple[Any, ...], ...]:

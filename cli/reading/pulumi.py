@@ -1,8 +1,10 @@
 """``pulumi preview --json`` and ``pulumi stack export`` as documents."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from interlock.infra.paths import child_path
 from interlock.infra.recognise import Document
 
 _PREFIX = "kubernetes:"
@@ -20,6 +22,21 @@ def resources(data: Any, file: str) -> list[Document] | None:
         rows = ((f"deployment.resources[{index}]", row) for index, row in enumerate(deployment["resources"]))
         return list(_documents(rows, file))
     return None
+
+
+def program(data: Any, file: str, index: int) -> list[Document] | None:
+    """The Kubernetes objects of a Pulumi YAML program; None when the document is none. Expressions in them are not known here."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("resources"), Mapping):
+        return None
+    runtime = data.get("runtime")
+    if (runtime.get("name") if isinstance(runtime, Mapping) else runtime) != "yaml":
+        return None
+    found = []
+    for name, resource in data["resources"].items():
+        if isinstance(resource, Mapping) and isinstance(resource.get("properties"), Mapping):
+            state = {"type": resource.get("type"), "inputs": resource["properties"]}
+            found.append((child_path(child_path("resources", str(name)), "properties"), state))
+    return [replace(each, index=index, path=each.path.removesuffix(".inputs")) for each in _documents(found, file)]
 
 
 def _steps(steps: list[Any]) -> Iterator[tuple[str, Any]]:

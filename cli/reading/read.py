@@ -110,7 +110,8 @@ def _yaml(text: Text, file: FileRead, reading: Reading) -> bool:
             said = f"the key {duplicate.key!r} stands twice in one mapping; the last one counts and the first is lost"
             reading.problems.append(DocumentProblem(origin, "dup-key", said, duplicate.path, duplicate.key, "keep one of them"))
         if marked.data is not None:
-            reading.documents.append(Document(marked.data, text.name, marked.index))
+            made = pulumi.program(marked.data, text.name, marked.index)
+            reading.documents.extend([Document(marked.data, text.name, marked.index)] if made is None else made)
     return True
 
 

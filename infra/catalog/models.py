@@ -166,6 +166,7 @@ def _known(plain: str) -> str | None:
         plain.removesuffix("-it"),
         f"{plain}-it",
         f"{plain}-hf",
+        f"{plain.removesuffix('-hf').removesuffix('-chat')}-hf",
         plain.removesuffix("-base"),
         re.sub(r"-(instruct|thinking)?-?\d{4}$", "", plain),
     )
@@ -213,6 +214,18 @@ def find(name: str) -> Entry | None:
         if step is None:
             return None
         plain, stored = step[0], stored or step[1]
+
+
+def of_its_maker(name: str) -> bool:
+    """Whether a repository is of the organisation that made the base model: makers pad what they quantize, others take it as it is."""
+    plain = _plain(name)
+    step: tuple[str, str | None] | None = (plain, None)
+    while step is not None:
+        known = _known(step[0])
+        if known is not None:
+            return known.partition("/")[0] == name.strip("/").partition("/")[0]
+        step = _shorter(step[0])
+    return False
 
 
 def _variant(name: str, known: str, stored: str | None) -> Entry:

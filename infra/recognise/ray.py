@@ -1,7 +1,6 @@
 """RayCluster, RayService and RayJob: pods of the cluster, and the engines that Ray Serve starts on them."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
 from interlock.infra.facts import (
@@ -11,6 +10,7 @@ from interlock.infra.facts import (
     Origin,
     Place,
     RayFacts,
+    Role,
     Workload,
     absent,
     known,
@@ -22,7 +22,7 @@ from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
 from interlock.infra.recognise.ray_schema import serve_problems, start_problems
-from interlock.infra.recognise.workloads import engines_in, vendor
+from interlock.infra.recognise.workloads import Result, engines_in, vendor
 
 _CLUSTER = {
     "RayCluster": ("spec",),
@@ -37,11 +37,11 @@ _PYTHON_TAG = re.compile(r"py(3\d{1,2})")
 _ADDS = frozenset({"probes", "shm"})
 
 
-def read_ray(root: Node, document: Document, context: Context) -> Iterator[Workload | NotJudged | DocumentProblem]:
+def read_ray(root: Node, document: Document, context: Context) -> Result:
     """One workload per engine on the cluster."""
     source = origin(root, document, "ray")
     cluster = root.at(*_CLUSTER[source.kind])
-    pods = _pods(cluster, context)
+    pods = _serving(_pods(cluster, context))
     text = root.at("spec", "serveConfigV2")
     config = context.load(text) if not text.mapping else text
     if context.broken(text) or (text.string() and config and not config.mapping):
@@ -58,9 +58,7 @@ def read_ray(root: Node, document: Document, context: Context) -> Iterator[Workl
         yield from _plain(root, source, pods, context, facts)
 
 
-def _plain(
-    root: Node, source: Origin, pods: tuple[PodRead, ...], context: Context, facts: RayFacts
-) -> Iterator[Workload | NotJudged | DocumentProblem]:
+def _plain(root: Node, source: Origin, pods: tuple[PodRead, ...], context: Context, facts: RayFacts) -> Result:
     """A cluster whose containers start the engine themselves, or one that says nothing about engines."""
     found = False
     for item in engines_in(root, source, pods, context, _ADDS):
@@ -105,6 +103,19 @@ def _pods(cluster: Node, context: Context) -> tuple[PodRead, ...]:
             )
         )
     return tuple(pods)
+
+
+def _serving(pods: tuple[PodRead, ...]) -> tuple[PodRead, ...]:
+    """The pods, where no group asks for an accelerator: then the first container of each worker is where an engine would run."""
+    if any(container.role is Role.ENGINE for pod in pods for container in pod.pod.containers):
+        return pods
+
+    def leading(read: PodRead) -> PodRead:
+        containers = read.pod.containers
+        first = tuple(replace(each, role=Role.ENGINE) if index == 0 else each for index, each in enumerate(containers))
+        return replace(read, pod=replace(read.pod, containers=first))
+
+    return tuple(pod if index == 0 and len(pods) > 1 else leading(pod) for index, pod in enumerate(pods))
 
 
 def _count(group: Node, scaled: bool) -> Fact[int]:

@@ -129,7 +129,7 @@ def _with_users(claims: Iterable[Claim], documents: Sequence[Document]) -> list[
     for claim in claims:
         space = claim.origin.namespace
         named = sum(count for (near, name), count in users.items() if name == claim.origin.name and (near == space or "" in (near, space)))
-        counted.append(replace(claim, users=known(named)))
+        counted.append(claim if claim.users.known else replace(claim, users=known(named)))
     return counted
 
 

@@ -16,6 +16,9 @@ _ENV_SIZES = {
     "tensor-parallel-size": ("TENSOR_PARALLELISM", "TENSOR_PARALLEL_SIZE", "TP_SIZE"),
     "pipeline-parallel-size": ("PIPELINE_PARALLELISM", "PIPELINE_PARALLEL_SIZE", "PP_SIZE"),
 }
+_ENGINE_ARGS = ("engine_kwargs", "engine_args", "vllm_args")
+# Arguments that vLLM alone spells so.
+_VLLMS = frozenset({"tensor_parallel_size", "gpu_memory_utilization", "max_model_len", "max_num_seqs", "enforce_eager"})
 _ENV_MODEL = ("MODEL_ID", "MODEL_NAME", "MODEL", "VLLM_MODEL", "MODEL_PATH")
 
 
@@ -89,7 +92,9 @@ def _own_application(application: Node, pods: tuple[PodRead, ...]) -> Iterator[F
     env = application.at("runtime_env", "env_vars").facts()
     if not _speaks_of_vllm(application, pods):
         return
-    flags = [flag for node in (application["args"], application["args"]["engine_kwargs"]) for flag in keyword_flags(node)]
+    configs = [node["user_config"] for node in application["deployments"].items()]
+    stated_args = [application["args"], *(config[key] for config in (application["args"], *configs) for key in _ENGINE_ARGS)]
+    flags = [flag for node in stated_args for flag in keyword_flags(node)]
     for name, keys in _ENV_SIZES.items():
         stated = next(((key, env[key]) for key in keys if key in env), None)
         if stated and not any(flag.name == name for flag in flags):
@@ -108,4 +113,6 @@ def _own_application(application: Node, pods: tuple[PodRead, ...]) -> Iterator[F
 def _speaks_of_vllm(application: Node, pods: tuple[PodRead, ...]) -> bool:
     words = f"{application['import_path'].string()} {application['name'].string()} {application['runtime_env'].value!s:.5000}".lower()
     images = [read.image.engine for pod in pods for read in pod.reads]
-    return "vllm" in words or "tensor_parallel" in words or "vllm" in images
+    configs = [node["user_config"][key] for node in application["deployments"].items() for key in _ENGINE_ARGS]
+    told = any(config["model"] and any(key in _VLLMS for key in config.mapping) for config in configs)
+    return told or "vllm" in words or "tensor_parallel" in words or "vllm" in images

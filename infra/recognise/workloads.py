@@ -3,14 +3,28 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from interlock.infra.facts import DocumentProblem, Engine, Fact, NotJudged, Origin, Place, Pod, Rollout, Workload, absent, known
+from interlock.infra.facts import (
+    Autoscaler,
+    Claim,
+    DocumentProblem,
+    Engine,
+    Fact,
+    NotJudged,
+    Origin,
+    Place,
+    Pod,
+    Rollout,
+    Workload,
+    absent,
+    known,
+)
 from interlock.infra.recognise.accelerators import product_fact, vendor_of
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
 from interlock.infra.recognise.engines import engine_of
 from interlock.infra.recognise.pods import PodRead, claim_volumes, read_pod
 
-Result = Iterator[Workload | NotJudged | DocumentProblem]
+Result = Iterator[Workload | NotJudged | DocumentProblem | Autoscaler | Claim]
 _DEEPEST = 12
 
 
@@ -37,6 +51,7 @@ _TEMPLATES: dict[str, tuple[str, ...]] = {
     "Service": ("spec", "template"),
     "Configuration": ("spec", "template"),
 }
+_LAID_OVER = frozenset({"probes", "shm", "gpus", "service-links-off", "ports", "hub-token"})
 _SINGLE = frozenset({"Pod", "Job", "CronJob", "PodTemplate", "DaemonSet"})
 
 
@@ -85,8 +100,12 @@ def engines_in(root: Node, source: Origin, pods: tuple[PodRead, ...], context: C
         return
     for read in engines:
         if read.container.image.absent and source.form in ("container", "lws", "ray"):
-            yield NotJudged(source, "its engine container has no image: a patch or a part of an object")
-            continue
+            if read.launch.entrypoint not in ("serve", "module") or source.form != "container":
+                yield NotJudged(source, "its engine container has no image: a patch or a part of an object")
+                continue
+            # What it states is judged; what it lacks may stand in the object that it is laid over.
+            stated = {"gpus"} if vendor_of((*read.container.limits, *read.container.requests)) else set()
+            adds = (adds | _LAID_OVER) - stated
         form = "shell" if source.form == "container" and read.launch.entrypoint in ("shell", "script") else source.form
         yield assemble(root, replace(source, form=form), engine_of(read, context), pods, adds)
 

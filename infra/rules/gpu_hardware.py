@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from interlock.infra.catalog.gpus import OLDEST_CAPABILITY
 from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
@@ -89,13 +90,17 @@ def _checkpoint_dtype(workload: Workload) -> str | None:
     Severity.ERROR,
     demand="The engine's release has binaries for the card.",
     reason="No kernel image is available on the device.",
-    source="binaries of the vLLM 0.33.0 wheel (no sm_70)",
+    source="vLLM documentation, 'Installation' (compute capability 7.0 or higher); binaries of the vLLM 0.33.0 wheel (no sm_70)",
     remedy="Pin an older version, or use a T4 or newer.",
+    fault="compute-capability",
     settings={"since": "0.33.0"},
 )
 def binaries(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     have, version, since = capability(workload, bundle), version_of(workload.engine.version), version_of(str(settings["since"]))
-    if have is not None and have < 7.5 and version and since and version >= since and workload.vendor.value in (None, "nvidia"):
+    if have is not None and have < OLDEST_CAPABILITY and workload.vendor.value in (None, "nvidia"):
+        text = f"the card has compute capability {have:g}, and no release of vLLM has kernels below {OLDEST_CAPABILITY:g}"
+        yield Hit(where(workload, Place.GPUS, workload.gpu), text, "use a T4 or newer card", f"{have:g}")
+    elif have is not None and have < 7.5 and version and since and version >= since and workload.vendor.value in (None, "nvidia"):
         text = f"vLLM {workload.engine.version.value} has no kernels for compute capability {have:g} (they begin at 7.5)"
         yield Hit(where(workload, Place.IMAGE), text, "pin an older version, or use a T4 or newer", f"{have:g}")
 

@@ -1,9 +1,11 @@
 """GPU memory: whether the model fits, with which context, and beside whom."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from interlock.infra.facts import Bundle, Fact, Place, Workload
+from interlock.infra.catalog.tables import table
+from interlock.infra.facts import Bundle, Fact, Place, Workload, known
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import card, facts_of, refused, sized, slice_of
 from interlock.infra.rules.reading.units import size_of, switched_on, where
@@ -86,6 +88,7 @@ def tight(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
 )
 def length(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     flag, limit = workload.engine.flag("max-model-len"), workload.engine.max_position
+    limit = _of_decoder(workload) if limit.absent else limit
     told = list(refused(workload, bundle, "MEM-004"))
     yield from told
     asked, facts = flag.map(whole), facts_of(workload)
@@ -98,6 +101,13 @@ def length(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
         text = f"--max-model-len {asked.get()} is above the {own} positions of the model, and no rope scaling is given"
         remedy = f"set --max-model-len to {own} or less, or give rope scaling"
         yield Hit(where(workload, Place.ARGS, flag), text, remedy, str(asked.get()), severity=level)
+
+
+def _of_decoder(workload: Workload) -> Fact[int]:
+    """The decoder's positions of a speech model, which the planner does not size."""
+    model = str(workload.engine.model.value) if workload.engine.model.known else ""
+    rows = table("decoder_positions.json")["rows"]
+    return next((known(int(row["tokens"])) for row in rows if re.search(row["match"], model.lower())), Fact())
 
 
 @rule(
@@ -182,14 +192,14 @@ def slices(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
         or size_of(workload, workload.engine.tensor_parallel).value not in (1, None)
     ):
         return
-    known = found.geometry.profile(profile)
-    if known is None:
+    slice_known = found.geometry.profile(profile)
+    if slice_known is None:
         have = ", ".join(p.name for p in found.geometry.profiles)
         yield Hit(
             where(workload, Place.GPUS), f"{found.name} has no MIG profile {profile} (it has {have})", "ask for one that it has", profile
         )
     elif not (pool and pool.gpu_memory.known):
-        text = f"the slice has {known.memory_gib:.1f} GiB, but NVML reports {found.memory_gib.likely:.0f} GiB of the whole card"
+        text = f"the slice has {slice_known.memory_gib:.1f} GiB, but NVML reports {found.memory_gib.likely:.0f} GiB of the whole card"
         level = Severity.WARNING
         yield Hit(
             where(workload, Place.GPUS), text, "plan with the slice's memory; check the engine's start-up log", profile, severity=level

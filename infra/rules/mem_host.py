@@ -130,7 +130,10 @@ def weights_pass_through(workload: Workload, bundle: Bundle, settings: Settings)
         if not limit.known or limit.get() >= need.tight:
             continue
         level = Severity.ERROR if limit.get() < need.far else Severity.WARNING
-        text = f"the container may use {gib(limit.get())}, but {gib(share)} of weights pass through it ({size.origin})"
+        what = f"{gib(share)} of weights pass through it ({size.origin})"
+        if limit.get() > share:
+            what = f"the engine's processes hold about {gib(need.processes)} before any weights ({gib(share)} here)"
+        text = f"the container may use {gib(limit.get())}, but {what}"
         remedy = f"raise the memory limit to {gib(need.ample)} (the processes, and memory to read the weights through)"
         yield Hit(limit.path, text, remedy, gib(limit.get()), severity=level)
 

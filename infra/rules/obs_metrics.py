@@ -59,7 +59,8 @@ def names(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 yield Hit(path, f"{of} does not export {series}{span}", remedy, series, origin=origin, fixes=fixes)
             elif status.standing is Standing.UNKNOWN and use != "adapter" and ":" in series:
                 remedy = f"write {status.to}" if status.to else "use a name of the /metrics page of your version"
-                yield Hit(path, f"no vLLM version that was read exports {series}", remedy, series, origin=origin)
+                said = f"no vLLM version that was read exports {series}"
+                yield Hit(path, said, remedy, series, origin=origin, fault="metric-unknown")
 
 
 def _renamed(text: str, old: str, new: str, path: str) -> tuple[Fix, ...]:

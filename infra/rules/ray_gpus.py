@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.ray import cluster_units, head_of, world_of
-from interlock.infra.rules.reading.units import number, older, pod_count, pod_units, size_of, version_of, where
+from interlock.infra.rules.reading.units import accelerators, number, older, pod_count, pod_units, size_of, version_of, where
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.values import plural
 
@@ -174,3 +174,25 @@ def no_gpu_for_the_engine(workload: Workload, bundle: Bundle, settings: Settings
             text = "the replica has no GPU, but vLLM initialises CUDA in the process that makes the engine"
             remedy = "set num_gpus 1 on the replica, or give it a placement group bundle with a GPU"
             yield Hit(gpus.path or deployment.path, text, remedy, "0", fixes=put(gpus.path, 1))
+
+
+@rule(
+    "RAY-017",
+    Severity.ERROR,
+    demand="A cluster whose engines want GPUs has groups with GPUs.",
+    reason="Ray waits for a resource that no pod offers: the deployment stays in DEPLOYING for ever.",
+    source="docs.ray.io, 'Resources' (ray_actor_options, placement groups); KubeRay documentation, 'Using GPUs'",
+    remedy="Give a worker group GPUs.",
+    fault="no-gpu-resource",
+    links=("https://docs.ray.io/en/latest/cluster/kubernetes/user-guides/gpu.html",),
+)
+def some_gpu(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    if workload.ray is None or not workload.ray.deployments or not workload.pods or workload.vendor.value not in (None, "nvidia"):
+        return
+    asks = [each for pod in workload.pods for container in pod.containers for each in (*accelerators(container), *container.claims)]
+    for deployment in workload.ray.deployments if not asks else ():
+        wanted = deployment.num_gpus.value or max((each.get("GPU", 0.0) for each in deployment.bundles), default=0.0)
+        if wanted > 0 or (deployment.llm and not deployment.bundles):
+            text = f"replicas of {deployment.name or 'the application'} want GPUs, and no group of the cluster has one"
+            path = deployment.num_gpus.path or where(workload, Place.GPUS)
+            yield Hit(path, text, "add nvidia.com/gpu to the limits of a worker group", f"{wanted:g}" if wanted else "")

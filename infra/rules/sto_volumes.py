@@ -172,6 +172,7 @@ def unused_claim(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     reason="The download stops with no space left, or the kubelet evicts the pod.",
     source="llm-d/llm-d#857, GoogleCloudPlatform/kubernetes-engine-samples#1581",
     remedy="Make the volume larger than the checkpoint, with a fifth to spare.",
+    fault="room-for-weights",
 )
 def room_for_weights(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     size, model = weights(workload), workload.engine.model

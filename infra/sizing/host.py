@@ -7,6 +7,8 @@ from interlock.infra.values import GIB
 _SERVER, _WORKER = 4 * GIB, 2 * GIB
 _LEAST_READING, _MOST_READING = 8 * GIB, 16 * GIB
 _FAR, _TIGHT = 0.3, 0.6
+# What the processes cannot do without, of what they usually hold: much of that is libraries, which can be reclaimed.
+_LEAST_PROCESSES, _USUAL_PROCESSES = 1 / 3, 2 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ def loading_memory(weights: float | None, ranks: int, *, far: float = _FAR, tigh
     return LoadingMemory(
         processes=processes,
         reading=int(min(size, _MOST_READING if weights is None else _LEAST_READING)),
-        far=min(far * size, processes + min(size, _LEAST_READING)),
-        tight=min(tight * size, processes + min(size, _MOST_READING)),
+        far=max(min(far * size, processes + min(size, _LEAST_READING)), processes * _LEAST_PROCESSES),
+        tight=max(min(tight * size, processes + min(size, _MOST_READING)), processes * _USUAL_PROCESSES),
         ample=processes + int(min(size, _MOST_READING)),
     )

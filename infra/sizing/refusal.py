@@ -45,6 +45,8 @@ class Kind(StrEnum):
     """Utilizations of the engines on one card."""
     FREE_MEMORY = "free-memory"
     """More of the card asked for than is free at the start."""
+    OUTSIDE = "outside"
+    """Less of the card left outside the budget than contexts, collectives and graphs may take."""
     WEIGHTS = "weights"
     """Weights and overheads beyond the budget."""
     POOL = "pool"

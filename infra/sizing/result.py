@@ -74,6 +74,8 @@ class SizingResult:
     """What decides it, most important first."""
     refusals: tuple[Refusal, ...] = ()
     """Why the engine would not start; none unless the verdict is ``does_not_fit``."""
+    doubtful: tuple[Refusal, ...] = ()
+    """What is likely to stop it, where that cannot be sure."""
     unknown: tuple[str, ...]
     """What was not stated or not known, with the default taken in its place."""
     terms: tuple[Term, ...] = ()

@@ -31,6 +31,7 @@ class Judgement(TypedDict):
     verdict: Verdict
     reasons: tuple[str, ...]
     refusals: tuple[Refusal, ...]
+    doubtful: tuple[Refusal, ...]
 
 
 def _unsure(found: Resolved) -> list[str]:
@@ -53,11 +54,11 @@ def _unsure(found: Resolved) -> list[str]:
 
 def refused(*refusals: Refusal) -> Judgement:
     """The verdict where something is refused: the reasons are the refusals' own."""
-    return {"verdict": Verdict.DOES_NOT_FIT, "reasons": tuple(each.text for each in refusals), "refusals": refusals}
+    return {"verdict": Verdict.DOES_NOT_FIT, "reasons": tuple(each.text for each in refusals), "refusals": refusals, "doubtful": ()}
 
 
-def _said(verdict: Verdict, *reasons: str) -> Judgement:
-    return {"verdict": verdict, "reasons": reasons, "refusals": ()}
+def _said(verdict: Verdict, *reasons: str, doubtful: tuple[Refusal, ...] = ()) -> Judgement:
+    return {"verdict": verdict, "reasons": reasons, "refusals": (), "doubtful": doubtful}
 
 
 def judge(found: Resolved, pool: Pool | None, use: Estimate | None = None) -> Judgement:
@@ -71,11 +72,15 @@ def judge(found: Resolved, pool: Pool | None, use: Estimate | None = None) -> Ju
         return refused(*refusals)
     doubt = start.text or over.text
     if pool.low.fits and _concurrent(found, pool.low):
-        return _said(Verdict.UNSURE, doubt) if doubt else _said(Verdict.FITS, _arithmetic(found, pool, pool.low, pool.available.low))
+        if doubt:
+            return _said(Verdict.UNSURE, doubt, doubtful=start.likely)
+        return _said(Verdict.FITS, _arithmetic(found, pool, pool.low, pool.available.low))
     if not pool.high.fits or not _concurrent(found, pool.high):
         return refused(_too_small(found, pool))
     reason = _arithmetic(found, pool, pool.likely, pool.available.likely)
-    return _said(Verdict.UNSURE, f"KV memory is between {pool.available.low:.2f} and {pool.available.high:.2f} GiB: {reason}")
+    text = f"KV memory is between {pool.available.low:.2f} and {pool.available.high:.2f} GiB: {reason}"
+    likely = start.likely if pool.likely.fits and _concurrent(found, pool.likely) else (*start.likely, _likely_too_small(found, pool))
+    return _said(Verdict.UNSURE, text, doubtful=likely)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +89,27 @@ class Doubt:
 
     refusal: Refusal | None = None
     text: str = ""
+    likely: tuple[Refusal, ...] = ()
+    """The same as a refusal that cannot be sure."""
+
+
+def _likely_too_small(found: Resolved, pool: Pool) -> Refusal:
+    """The pool at its likely size holds no request; at its high end it does."""
+    return _told_of(found, pool, pool.likely, pool.available.likely)
 
 
 def _too_small(found: Resolved, pool: Pool) -> Refusal:
     """The pool at its high end holds no request, or fewer than are wanted."""
-    available = pool.available.high
-    text = _arithmetic(found, pool, pool.high, available, hint=False)
+    return _told_of(found, pool, pool.high, pool.available.high)
+
+
+def _told_of(found: Resolved, pool: Pool, plan: KvPlan, available: float) -> Refusal:
+    text = _arithmetic(found, pool, plan, available, hint=False)
     if available <= 0:
         return Refusal(kind=Kind.WEIGHTS, field="model", text=text, remedy="use more GPUs, larger ones, or a smaller or quantized model")
     flag, shorter = "max-model-len", longest(pool.layout, int(max(pool.available.low, 0) * GIB), found.max_model_len) // 16 * 16
-    remedy = f"set --{flag} to {shorter} (fits for sure)" if shorter and not pool.high.fits else "use more GPUs or larger ones"
-    fits = shorter if shorter and not pool.high.fits else None
+    remedy = f"set --{flag} to {shorter} (fits for sure)" if shorter and not plan.fits else "use more GPUs or larger ones"
+    fits = shorter if shorter and not plan.fits else None
     return Refusal(kind=Kind.REQUEST, field=flag, text=text, remedy=remedy, value=fits)
 
 
@@ -134,10 +149,12 @@ def headroom(found: Resolved) -> Doubt:
         return Doubt(Refusal(kind=Kind.FREE_MEMORY, field=flag, text=text, remedy=f"set --{flag} to {share:g} or less", value=share))
     outside = found.memory.likely - asked
     if free is None and start.likely + growth.high > outside:
-        return Doubt(
-            text=f"utilization {found.utilization:g} leaves {outside:.2f} GiB outside the budget; "
-            f"contexts, collectives and graphs may need up to {start.likely + growth.high:.2f} GiB"
-        )
+        text = f"utilization {found.utilization:g} leaves {outside:.2f} GiB outside the budget; "
+        text += f"contexts, collectives and graphs may need up to {start.likely + growth.high:.2f} GiB"
+        share = int(100 * (1 - (start.likely + growth.high) / found.memory.likely)) / 100
+        flag = "gpu-memory-utilization"
+        told = Refusal(kind=Kind.OUTSIDE, field=flag, text=text, remedy=f"set --{flag} to {share:g} or less", value=share)
+        return Doubt(text=text, likely=(told,))
     return Doubt()
 
 

@@ -35,8 +35,8 @@ CASES: dict[Kind, tuple[str, int, dict[str, Any], str]] = {
     Kind.POOL: (QWEN, 1, {"kv_cache_memory_bytes": 75 * 2**30}, "kv_cache_memory_bytes"),
     Kind.REQUEST: (QWEN, 1, {"gpu_memory_utilization": 0.215, "max_model_len": 32768}, "max_model_len"),
 }
-# Kinds that need a config.json of their own, or several engines of one request.
-ELSEWHERE = {Kind.WIDTHS, Kind.GROUPS, Kind.ARCHITECTURE, Kind.SHARES, Kind.CARD}
+# Kinds that need a config.json of their own or several engines of one request, and one that is only ever likely.
+ELSEWHERE = {Kind.WIDTHS, Kind.GROUPS, Kind.ARCHITECTURE, Kind.SHARES, Kind.CARD, Kind.OUTSIDE}
 TYPED = ("decode_context_parallel_size", "disable_hybrid_kv_cache_manager", "async_scheduling")
 LLAMA = {
     "architectures": ["LlamaForCausalLM"],

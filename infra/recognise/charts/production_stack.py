@@ -5,13 +5,15 @@ from dataclasses import replace
 
 from interlock.infra.engine.arguments import read_arguments
 from interlock.infra.engine.words import Word
-from interlock.infra.facts import DocumentProblem, Engine, Fact, Origin, Rollout, Workload, absent, known
+from interlock.infra.facts import Autoscaler, Claim, DocumentProblem, Engine, Fact, Origin, Rollout, Workload, absent, known
 from interlock.infra.recognise.charts.parts import ADDS, image_of
 from interlock.infra.recognise.containers import raw_list
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, Overlay, origin
 from interlock.infra.recognise.engines import keyword_flags, sized, with_flags
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
+from interlock.infra.recognise.scaling import read_scaled_object
+from interlock.infra.recognise.schema import schema_problems
 from interlock.infra.recognise.workloads import Result, engines_in
 
 # Fields of vllmConfig that are the chart's own and no flags (helm/templates/deployment-vllm-multi.yaml).
@@ -28,6 +30,8 @@ _OF_MODEL = {
     "toolCallParser": "tool-call-parser",
     "modelRevision": "revision",
 }
+_DATA = "/data"
+"""Where the chart mounts its claim; HF_HOME points there."""
 _RUNTIME_OWN = frozenset({"modelURL", "hfTokenSecret", "hfTokenName", "enableTool", "toolCallParser", "chatTemplate"})
 
 
@@ -43,6 +47,7 @@ def read_chart(spec: Node, source: Origin, context: Context) -> Result:
             if not isinstance(item, Workload):
                 yield item
                 continue
+            yield from _around(model, named, ray=ray)
             yield replace(
                 item,
                 engine=_engine(item.engine, _kept(model, ray=ray), model["modelURL"].text()),
@@ -50,6 +55,31 @@ def read_chart(spec: Node, source: Origin, context: Context) -> Result:
                 autoscaled=model["keda"]["enabled"].boolean().value is True,
                 rollout=Rollout(strategy=spec.at("strategy", "type").text(), path=spec["strategy"].path),
             )
+
+
+def _around(model: Node, source: Origin, *, ray: bool) -> Iterator[Claim | Autoscaler | DocumentProblem]:
+    """The claim and the autoscaler that the chart makes for an entry (helm/templates/pvc.yaml, scaledobject-vllm.yaml)."""
+    if model["pvcStorage"]:
+        modes, stated = model["pvcAccessMode"], tuple(mode.string() for mode in model["pvcAccessMode"].items())
+        access = known(stated if stated and all(stated) else ("ReadWriteOnce",), modes.path)
+        own = replace(source, kind="PersistentVolumeClaim", name=_claim_name(model))
+        yield Claim(own, access, model["storageClass"].text(), model["pvcStorage"].size(), users=known(1))
+    keda = model["keda"]
+    if not ray and keda["enabled"].boolean().value is True:
+        fields = {key: value for key, value in keda.mapping.items() if key != "enabled"}
+        target = {"kind": source.kind, "name": source.name}
+        whole = Node({**fields, "scaleTargetRef": target}, keda.path)
+        made = Overlay({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject"}, model.path, {"spec": whole})
+        own = replace(source, kind="ScaledObject")
+        yield replace(next(read_scaled_object(made, _NOWHERE, Context())), origin=own)
+        yield from schema_problems(made, own, whole=False)
+
+
+_NOWHERE = Document({})
+
+
+def _claim_name(model: Node) -> str:
+    return f"{model['name'].string()}-storage-claim"
 
 
 def _dropped(model: Node, source: Origin) -> Iterator[DocumentProblem]:
@@ -98,22 +128,25 @@ def _pod(spec: Node, model: Node, gpus: Node) -> Node:
             "startupProbe": spec["startupProbe"],
             "livenessProbe": spec["livenessProbe"] if spec["startupProbe"] else Node(None),
             "readinessProbe": Node(None),
+            "volumeMounts": Node([{"name": "storage", "mountPath": _DATA}] if model["pvcStorage"] else None, model["pvcStorage"].path),
         },
     )
     terms = Overlay({}, model.path, {"nodeSelectorTerms": model["nodeSelectorTerms"]})
     required = Overlay({}, model.path, {"requiredDuringSchedulingIgnoredDuringExecution": terms})
     affinity = Overlay({}, model.path, {"nodeAffinity": required}) if model["nodeSelectorTerms"] else Node(None)
-    fields = {"containers": Node([container], model.path), "initContainers": Node(None), "volumes": Node(None), "affinity": affinity}
+    claim = Node({"name": "storage", "persistentVolumeClaim": {"claimName": _claim_name(model)}}, model["pvcAccessMode"].path)
+    volumes = Node([claim] if model["pvcStorage"] else None)
+    fields = {"containers": Node([container], model.path), "initContainers": Node(None), "volumes": volumes, "affinity": affinity}
     return Overlay(model.value, model.path, fields)
 
 
 def _environment(model: Node) -> Node:
-    """The ``env`` list and the token that the chart turns into a Secret of its own."""
+    """The ``env`` list, the token that the chart turns into a Secret of its own, and the cache on its claim."""
     token = model["hf_token"]
-    if not token.string():
-        return model["env"]
-    own = Overlay({}, token.path, {"name": Node("HF_TOKEN", token.path), "value": token})
-    return Node([*model["env"].items(), own], model["env"].path)
+    made = [Overlay({}, token.path, {"name": Node("HF_TOKEN", token.path), "value": token})] if token.string() else []
+    if model["pvcStorage"]:
+        made.append(Overlay({}, model["pvcStorage"].path, {"name": Node("HF_HOME"), "value": Node(_DATA, model["pvcStorage"].path)}))
+    return Node([*made, *model["env"].items()], model["env"].path) if made else model["env"]
 
 
 def _engine(engine: Engine, config: Node, model: Fact[str], *more: Node) -> Engine:

@@ -28,7 +28,9 @@ CLAIMED: Mapping[Kind, str] = {
     Kind.REQUEST: "MEM-002",
     Kind.LENGTH: "MEM-004",
     Kind.FREE_MEMORY: "MEM-005",
+    Kind.OUTSIDE: "MEM-005",
     Kind.POOL: "MEM-006",
+    Kind.CARD: "GPU-015",
     Kind.DRAFT: "ARG-014",
     Kind.STEP: "ARG-015",
     Kind.EXPERTS: "ARG-016",
@@ -210,7 +212,9 @@ def refusals(workload: Workload, bundle: Bundle) -> tuple[Told, ...]:
 
 def _refusals(workload: Workload, bundle: Bundle) -> Iterator[Told]:
     asked = question_of(workload, bundle)
-    told = [each for each in answer(asked.request).refusals if _readable(each.kind, asked)]
+    found = answer(asked.request)
+    told = [each for each in found.refusals if _readable(each.kind, asked)]
+    yield from (Told(each, sure=False) for each in found.doubtful if _readable(each.kind, asked))
     if asked.request.vllm_version:
         yield from map(Told, told)
         return
@@ -239,7 +243,12 @@ def refused(workload: Workload, bundle: Bundle, code: str) -> Iterator[Hit]:
         value = str(flag.value)[:80] if flag.known else ""
         place = where(workload, Place.MODEL if refusal.field == "model" else Place.ARGS, flag)
         fixes = _fixes(refusal, place) if flag.known else ()
-        yield Hit(place, refusal.text + told.note, refusal.remedy, value, severity=level, fixes=fixes)
+        fault = _FAULTS.get(refusal.kind, "")
+        yield Hit(place, refusal.text + told.note, refusal.remedy, value, severity=level, fixes=fixes, fault=fault)
+
+
+_FAULTS = {Kind.OUTSIDE: "outside-the-utilization", Kind.GROUPS: "quantization-groups"}
+"""Narrower names of the fault than that of the rule."""
 
 
 def _fixes(refusal: Refusal, place: str) -> tuple[Fix, ...]:

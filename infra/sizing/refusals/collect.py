@@ -1,10 +1,11 @@
 """What vLLM refuses before it looks at memory."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from interlock.infra.catalog.architectures import last_version, plugin, without_pipeline
 from interlock.infra.catalog.gpus import OLDEST_CAPABILITY
-from interlock.infra.catalog.models import entry
+from interlock.infra.catalog.models import entry, of_its_maker
 from interlock.infra.catalog.versions import since
 from interlock.infra.sizing.model.compressed import fewer_than_window, is_compressed
 from interlock.infra.sizing.model.config import mapping, sequence
@@ -45,6 +46,14 @@ def _padded(found: Resolved, cut: Refusal) -> bool:
     facts = found.facts
     declared = facts is None or any(mapping(part, "quantization_config") for part in (facts.config, facts.text))
     return cut.kind is Kind.GROUPS and found.request.config is None and not declared
+
+
+def doubtful(found: Resolved) -> tuple[Refusal, ...]:
+    """The cut of a quantized checkpoint that is known by its name only."""
+    cut = _cut(found, found.facts) if found.facts is not None else None
+    if cut is None or not _padded(found, cut) or of_its_maker(found.request.model or ""):
+        return ()
+    return (replace(cut, text=f"{cut.text}, unless the quantized checkpoint is padded"),)
 
 
 def doubts(found: Resolved) -> Iterator[str]:

@@ -14,6 +14,7 @@ from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.families import known_family, known_wrapper
 from interlock.infra.sizing.model.quantization import Scheme
 from interlock.infra.sizing.refusal import Kind
+from interlock.infra.sizing.refusals.collect import doubtful
 from interlock.infra.sizing.refusals.collect import doubts as unproven
 from interlock.infra.sizing.result import SizingResult, Verdict
 from interlock.infra.sizing.settings import Resolved
@@ -76,7 +77,7 @@ def doubted(found: Resolved, answer: SizingResult) -> SizingResult:
     if not doubts and not beside:
         return answer
     notes = tuple(text for _, text in (*doubts, *beside))
-    changes: dict[str, Any] = {"unknown": (*answer.unknown, *notes)}
+    changes: dict[str, Any] = {"unknown": (*answer.unknown, *notes), "doubtful": (*answer.doubtful, *doubtful(found))}
     if doubts:
         changes["param_bytes"] = None
     early = answer.verdict is Verdict.DOES_NOT_FIT and answer.kv_available_gib is None
