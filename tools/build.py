@@ -1,6 +1,6 @@
 """Finds or builds the programs that the local control plane and the tests need.
 
-usage: python -m tools.build [--for up|test|node|operators|gateways] [NAMES]
+usage: python -m tools.build [--for up|test|node|operators|gateways|mig|sdks] [NAMES]
 
 A tool of a fitting version on PATH is used as it is. Everything else is built from its Go module into a folder that is named by
 version and content, and that appears only when it is whole: an interrupted build is taken up again from Go's own cache.

@@ -33,6 +33,9 @@ something and decides nothing. Everything else decides what is made and is a pla
 (`max_model_len` is `maxModelLen`; inside of JSON values they are the engine's own), and messages name a field as Python writes it. A
 component brings no provider of its own: children take the one that it is given.
 
+A program in TypeScript or Go generates its SDK from the package, with types for every argument and output
+([how](#typescript-and-go)).
+
 Whole programs: [a program with its own namespace and claim](../examples/own-program/__main__.py),
 [two servers behind one host](../examples/two-servers-one-route/__main__.py),
 [Pulumi YAML](../examples/pulumi-yaml/Pulumi.yaml). The examples below share this:
@@ -42,6 +45,52 @@ IMPORTS
 
 POOL
 namespace = k8s.core.v1.Namespace("assistants")
+```
+"""
+OTHER_LANGUAGES = """
+## TypeScript and Go
+
+`pulumi package add PATH/TO/components` in the program's folder writes the SDK into `sdks/interlock` and adds it to `package.json` or
+`go.mod`; `pulumi package gen-sdk PATH/TO/components --language nodejs` (or `go`) writes it alone. Both ask the package for its schema, so
+its Python environment (`uv sync`) has to be there, also when the program runs: the component is planned and judged by the same code, and
+an error has the same text. What flows is a `pulumi.Input`; what decides is a plain value, which the compiler sees to.
+
+```typescript
+import * as interlock from "@pulumi/interlock";
+
+const space = new interlock.Workspace("assistants", { namespace: "assistants" });
+const chat = new interlock.VllmServer("chat", {
+    namespace: space.namespace,
+    server: {
+        model: { id: "Qwen/Qwen2.5-7B-Instruct" },
+        engine: { maxModelLen: 8192, enableChunkedPrefill: true },
+        rollout: { strategy: interlock.RolloutStrategy.SURGE },
+    },
+    pool: { name: "h100", gpu: "h100-80gb-sxm", gpusPerNode: 8, nodes: 2, cpu: "96", memory: "1Ti" },
+});
+export const url = chat.url;
+```
+
+In Go an optional plain value is a pointer:
+
+```go
+space, err := interlock.NewWorkspace(ctx, "assistants", &interlock.WorkspaceArgs{Namespace: "assistants"})
+if err != nil {
+	return err
+}
+length, cpu, memory := 8192, "96", "1Ti"
+chat, err := interlock.NewVllmServer(ctx, "chat", &interlock.VllmServerArgs{
+	Namespace: space.Namespace,
+	Server: interlock.ServerSettingsArgs{
+		Model:  interlock.ModelSettingsArgs{Id: "Qwen/Qwen2.5-7B-Instruct"},
+		Engine: &interlock.EngineSettingsArgs{MaxModelLen: &length},
+	},
+	Pool: interlock.PoolSettingsArgs{Name: "h100", Gpu: "h100-80gb-sxm", GpusPerNode: 8, Nodes: 2, Cpu: &cpu, Memory: &memory},
+})
+if err != nil {
+	return err
+}
+ctx.Export("url", chat.Url)
 ```
 """
 _PLAIN = {"string": "text", "integer": "integer", "number": "number", "boolean": "true or false"}
@@ -65,6 +114,7 @@ def page() -> str:
     parts = [HEAD.replace("IMPORTS", imports()).replace("POOL", POOL)]
     for each in COMPONENTS:
         parts += _component(host, each.__name__)
+    parts.append(OTHER_LANGUAGES)
     parts.append("\n## Settings\n\nWhat arguments are made of; each is the config's own model of that name.\n")
     for name, definition in sorted(host._type_defs.items()):
         if not definition.enum:
