@@ -76,18 +76,22 @@ def traced(patch: Any, field: str) -> Any:
     return patch if patch is None else put(patch, field)
 
 
-def merged(base: Any, patch: Any) -> Any:
-    """``patch`` merged into ``base``: mappings merge, lists of named items merge by name, everything else is replaced; None removes."""
+def merged(base: Any, patch: Any, field: str) -> Any:
+    """A person's ``patch`` (the value of ``field``) merged into ``base``: mappings merge, lists of named items merge by name, everything
+    else is replaced; None removes. Each part of the patch has its own path as source, what is removed or emptied too."""
     if isinstance(base, Placed) and isinstance(patch, Mapping | list):
-        return Placed(merged(base.value, patch), base.source)
+        return Placed(merged(base.value, patch, field), base.source)
     if isinstance(base, Mapping) and isinstance(patch, Mapping):
-        kept = {key: value for key, value in base.items() if not (key in patch and patch[key] is None)}
-        return kept | {key: merged(base.get(key), value) for key, value in patch.items() if value is not None}
+        own = {
+            key: merged(base.get(key), value, child_path(field, key)) for key, value in patch.items() if value is not None or key in base
+        }
+        return {**base, **own}
     if _named(base) and _named(patch):
-        by_name = {_name(item): item for item in patch}
-        kept_items = [merged(item, by_name.pop(_name(item))) if _name(item) in by_name else item for item in base]
-        return [*kept_items, *by_name.values()]
-    return patch
+        by_name = {_name(item): (item, f"{field}[{at}]") for at, item in enumerate(patch)}
+        kept_items = [merged(item, *by_name.pop(_name(item))) if _name(item) in by_name else item for item in base]
+        return [*kept_items, *(traced(item, place) for item, place in by_name.values())]
+    whole = traced(patch, field)
+    return put(whole, field) if isinstance(patch, Mapping | list) or patch is None else whole
 
 
 def _named(items: Any) -> bool:
@@ -120,7 +124,8 @@ def _plain(node: Any, trail: tuple[Step, ...], owner: str, sources: dict[str, So
     if isinstance(node, Encoded):
         return json.dumps(_plain(node.value, trail, owner, sources), separators=(",", ":"))
     if isinstance(node, Mapping):
-        return {key: _plain(value, (*trail, key), owner, sources) for key, value in node.items()}
+        plain = {key: _plain(value, (*trail, key), owner, sources) for key, value in node.items()}
+        return {key: value for key, value in plain.items() if value is not None}
     if isinstance(node, list | tuple):
         return [_plain(value, (*trail, index), owner, sources) for index, value in enumerate(node)]
     return node

@@ -54,7 +54,7 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
         spec["priorityClassName"] = put(plan.priority_classes.get(config.priority_class, config.priority_class), "priority_class")
     if config.image.pull_secrets:
         spec["imagePullSecrets"] = [{"name": put(name, f"image.pull_secrets[{at}]")} for at, name in enumerate(config.image.pull_secrets)]
-    return {"metadata": pod_metadata(plan, server, pool, pods), "spec": merged(spec, traced(config.extra.pod_patch, "extra.pod_patch"))}
+    return {"metadata": pod_metadata(plan, server, pool, pods), "spec": merged(spec, config.extra.pod_patch, "extra.pod_patch")}
 
 
 def put_all(items: list[dict[str, Any]]) -> list[Any]:

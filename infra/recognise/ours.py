@@ -7,6 +7,7 @@ from typing import Any
 from interlock.infra.facts import DocumentProblem, Origin, Pool, Route, Workload
 from interlock.infra.facts.carried import PLACE, carried, carried_pool, part
 from interlock.infra.naming import MANAGED_BY, MANAGED_LABEL, label
+from interlock.infra.recognise.document import Node
 
 
 def is_ours(origin: Origin) -> bool:
@@ -24,11 +25,13 @@ def with_carried(item: Any) -> Any:
     return _route(ours) if isinstance(ours, Route) else ours
 
 
-def engine_lost(origin: Origin, path: str) -> Iterator[DocumentProblem]:
+def engine_lost(origin: Origin, containers: Node) -> Iterator[DocumentProblem]:
     """The problem of an object of ours that was to run an engine and in which none is recognised any more."""
     if is_ours(origin) and "model" in carried(origin.annotations):
         text = "no container starts vLLM any more: the model that this object is for is not served"
         remedy = "keep the container engine with its command and image, and name containers so that they are merged and not replaced"
+        commands = (each["command"] for each in containers.items() if each["command"])
+        path = next(commands, containers).path
         yield DocumentProblem(replace(origin, ours=True), "engine-lost", text, path, remedy=remedy)
 
 

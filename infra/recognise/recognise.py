@@ -140,7 +140,7 @@ def _problems(documents: Iterable[Document], workloads: Sequence[Workload]) -> I
         root = Node(document.data, document.path)
         engine = (document.file, document.index) in carrying
         if not engine and root["kind"].string() == "Deployment":
-            yield from engine_lost(origin(root, document), "spec.template.spec.containers")
+            yield from engine_lost(origin(root, document), root.at("spec", "template", "spec", "containers"))
         if engine or (carrying and root["kind"].string() in READERS):
             yield from schema_problems(root, origin(root, document), whole=engine)
             yield from (*leftovers(root, origin(root, document)), *unexpanded(root, origin(root, document))) if engine else ()

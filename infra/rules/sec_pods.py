@@ -7,6 +7,7 @@ from interlock.infra.facts import Bundle, Container, Fact, Mount, Place, Pod, Wo
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import engine_containers, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, drop, rule
+from interlock.infra.rules.sto_placement import OPEN, security_level
 
 
 @rule(
@@ -150,3 +151,24 @@ def development_mode(workload: Workload, bundle: Bundle, settings: Settings) -> 
                 "VLLM_SERVER_DEV_MODE opens /sleep, /collective_rpc, /reset_prefix_cache and /server_info to every caller, without the key"
             )
             yield Hit(fact.path, text, "remove it in production", fact.get(), fixes=drop(fact.path.removesuffix(".value")))
+
+
+@rule(
+    "SEC-011",
+    Severity.ERROR,
+    demand="A pod that shares the host's IPC or network is in a namespace whose Pod Security level allows it.",
+    reason="The levels baseline and restricted forbid both: the API server refuses every pod, and the Deployment stays empty.",
+    source="Kubernetes documentation, 'Pod Security Standards' (Host Namespaces)",
+    remedy="Remove the field: an emptyDir of medium Memory at /dev/shm is what ranks share memory through.",
+    links=("https://kubernetes.io/docs/concepts/security/pod-security-standards/",),
+)
+def host_namespaces(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    level = security_level(workload, bundle)
+    if level in ("", OPEN):
+        return
+    for pod in workload.pods:
+        for name, shared in (("hostIPC", pod.host_ipc), ("hostNetwork", pod.host_network)):
+            if shared:
+                path = f"{pod.path}.{name}"
+                text = f"{name} is forbidden by the level {level} that namespace {workload.origin.namespace} enforces"
+                yield Hit(path, text, f"remove {name}, or use a namespace of the level privileged", "true", fixes=drop(path))

@@ -12,10 +12,11 @@ _STANDARDS = "https://kubernetes.io/docs/concepts/security/pod-security-standard
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 LATE = "WaitForFirstConsumer"
-_OPEN = "privileged"
+OPEN = "privileged"
+"""The level that forbids nothing."""
 
 
-def _level(workload: Workload, bundle: Bundle) -> str:
+def security_level(workload: Workload, bundle: Bundle) -> str:
     """The Pod Security level that the workload's namespace enforces as far as the documents say; empty when they do not."""
     for space in bundle.namespaces:
         if space.origin.name == workload.origin.namespace and space.pod_security.known:
@@ -33,8 +34,8 @@ def _level(workload: Workload, bundle: Bundle) -> str:
     links=(_STANDARDS,),
 )
 def host_path_allowed(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    level = _level(workload, bundle)
-    if level in ("", _OPEN):
+    level = security_level(workload, bundle)
+    if level in ("", OPEN):
         return
     for pod in workload.pods:
         for volume in (each for each in pod.volumes if each.kind == "hostPath"):

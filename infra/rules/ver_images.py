@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from interlock.infra.catalog.images import image_reference
+from interlock.infra.catalog.images import image_family, image_reference
 from interlock.infra.catalog.vllm_tables import vllm_names
 from interlock.infra.facts import Bundle, Container, Workload
 from interlock.infra.rules.findings import Severity
@@ -172,3 +172,22 @@ def old(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]
             f"move to {settings['advised']} step by step",
             version.get(),
         )
+
+
+@rule(
+    "VER-006",
+    Severity.WARNING,
+    demand="The engine's image carries vLLM.",
+    reason="The command is not found in another engine's image, and the container ends at once.",
+    source="the publishers' own descriptions of their images (infra/catalog/engine_images.json)",
+    remedy="Use an image of vLLM, or start the engine that the image carries.",
+    fault="wrong-accelerator-image",
+    ours=Severity.ERROR,
+)
+def carries_the_engine(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    for _, container in engine_containers(workload):
+        family = image_family(container.image.get()) if container.image.known else {}
+        if family.get("without_vllm") and "vllm" not in container.image.get().lower():
+            carries = "no engine" if family["engine"] == "none" else str(family["engine"])
+            text = f"the container starts vLLM, but the image carries {carries}"
+            yield Hit(container.image.path, text, "use an image of vLLM, such as vllm/vllm-openai", container.image.get())

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from interlock.infra.config import load
-from interlock.infra.manifests.placed import merged
+from interlock.infra.manifests.placed import finished, merged
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
 
@@ -97,4 +97,4 @@ def test_the_users_patch_is_merged_last() -> None:
     ],
 )
 def test_a_merge_keeps_what_the_patch_does_not_name(base: Any, patch: Any, result: Any) -> None:
-    assert merged(base, patch) == result
+    assert finished(merged(base, patch, "extra.pod_patch"), "servers[0]").manifest == result

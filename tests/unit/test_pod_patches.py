@@ -1,0 +1,70 @@
+"""What a person patches into a pod and what contradicts the plan in it: told at the patch's own path."""
+
+from typing import Any
+
+import pytest
+
+from interlock.infra.config.load import load
+from interlock.infra.preview import preview
+from interlock.infra.rules.findings import Finding
+from tests.support import TODAY
+
+PATCH = "servers[0].extra.pod_patch."
+POOL = {"name": "p", "gpu": "h100", "nodes": 1, "gpus_per_node": 4}
+
+
+def findings(patch: dict[str, Any], pool: dict[str, Any] | None = None, **extra: Any) -> list[Finding]:
+    server = {"name": "s", "model": {"id": "Qwen/Qwen3-14B"}, "pool": "p", "gpus": 1, "extra": {"pod_patch": patch, **extra}}
+    data = {"target": {"local": "d"}, "namespace": "n", "pools": [POOL | (pool or {})], "servers": [server]}
+    return list(preview(load(data), "dev", today=TODAY).findings)
+
+
+def engine(**fields: Any) -> dict[str, Any]:
+    return {"containers": [{"name": "engine", **fields}]}
+
+
+@pytest.mark.parametrize(
+    ("patch", "code", "path"),
+    [
+        ({"nodeSelector": {"interlock.dev/pool": "other"}}, "GPU-025", 'nodeSelector["interlock.dev/pool"]'),
+        ({"nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}}, "GPU-025", 'nodeSelector["nvidia.com/gpu.product"]'),
+        ({"nodeSelector": {"interlock.dev/pool": None}}, "GPU-025", 'nodeSelector["interlock.dev/pool"]'),
+        ({"nodeSelector": None}, "GPU-025", "nodeSelector"),
+        ({"tolerations": []}, "GPU-025", "tolerations"),
+        ({"tolerations": [{"key": "spot", "operator": "Exists"}]}, "GPU-025", "tolerations"),
+        ({"tolerations": None}, "GPU-025", "tolerations"),
+        ({"hostIPC": True}, "SEC-011", "hostIPC"),
+        ({"hostNetwork": True}, "SEC-011", "hostNetwork"),
+        ({"restartPolicy": "Never"}, "DOC-002", "restartPolicy"),
+        (engine(image="nginx:1.29"), "VER-006", "containers[0].image"),
+        (engine(image="ghcr.io/huggingface/text-generation-inference:3.3"), "VER-006", "containers[0].image"),
+        (engine(command=["sleep", "infinity"]), "DOC-009", "containers[0].command"),
+    ],
+)
+def test_a_patch_that_contradicts_the_plan_is_an_error_at_its_own_path(patch: dict[str, Any], code: str, path: str) -> None:
+    told = [(each.code, each.severity.value, each.path) for each in findings(patch)]
+    assert told == [(code, "error", PATCH + path)]
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {},
+        {"nodeSelector": {"topology.kubernetes.io/zone": "a"}},
+        {"nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}},
+        {"tolerations": [{"operator": "Exists"}]},
+        {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}, {"key": "spot", "operator": "Exists"}]},
+        {"hostIPC": False, "restartPolicy": "Always"},
+        {"schedulerName": "volcano", "priorityClassName": None},
+        engine(imagePullPolicy="Always"),
+    ],
+)
+def test_a_patch_beside_the_plan_is_let_be(patch: dict[str, Any]) -> None:
+    assert findings(patch) == []
+
+
+def test_every_taint_of_the_pool_must_stay_tolerated() -> None:
+    pool = {"taints": ["nvidia.com/gpu", "team"]}
+    (finding,) = findings({"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}, pool)
+    assert "tainted with team, which" in finding.summary
+    assert findings({}, pool, tolerations=[{"key": "more", "operator": "Exists"}]) == []
