@@ -1,7 +1,7 @@
 """Flags, metrics and environment variables of vLLM by version: does this one exist, and what replaced it."""
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from interlock.infra.catalog.vllm_tables import Span, Standing, Status, vllm_names
@@ -9,6 +9,8 @@ from interlock.infra.catalog.vllm_tables import Span, Standing, Status, vllm_nam
 _NEGATABLE = frozenset({"boolean", "toggle"})
 _SUFFIXES = ("_total", "_bucket", "_sum", "_count", "_created")
 _HELP = frozenset({"-h", "--help"})
+_NAMES = 4096
+"""Names whose standing is remembered: manifests repeat the same few, and anybody may write any."""
 
 
 @cache
@@ -41,6 +43,7 @@ def _forms(name: str) -> Iterator[tuple[str, frozenset[str] | None]]:
             yield option, frozenset(kinds)
 
 
+@lru_cache(maxsize=_NAMES)
 def canonical_flag(name: str) -> str:
     """The option a written form belongs to: `-tp`, `--tensor_parallel_size=2` -> `--tensor-parallel-size`; `--no-x` -> `--x`."""
     written = _written(name)
@@ -61,6 +64,7 @@ def _flag_at(name: str, version: str | None) -> Span | str | None:
     return next((o for o in outcomes if isinstance(o, Span)), next((o for o in outcomes if o), None))
 
 
+@lru_cache(maxsize=_NAMES)
 def flag_status(name: str, version: str | None) -> Status:
     """Whether `vllm serve` of `version` takes `name` (any written form, also an unambiguous beginning, as argparse does)."""
     written = _written(name)
@@ -127,6 +131,7 @@ def _metric_key(name: str) -> str:
     return base if any(base in k for k in known) else base.removesuffix(suffix)
 
 
+@lru_cache(maxsize=_NAMES)
 def metric_status(name: str, version: str | None) -> Status:
     """Whether `version` exports the metric (also by a sample's name or Ray's). One hidden by default counts as renamed or removed."""
     key = _metric_key(name)
@@ -143,6 +148,7 @@ def metric_status(name: str, version: str | None) -> Status:
     return Status(Standing.UNSURE) if span else vllm_names("metrics").absent(key, version)
 
 
+@lru_cache(maxsize=_NAMES)
 def env_status(name: str, version: str | None) -> Status:
     """Whether `version` reads the environment variable; a replacement may be a flag."""
     span = vllm_names("env").at(name, version)

@@ -107,9 +107,8 @@ class EngineArgs(BaseModel):
 
     def stated(self) -> dict[str, Any]:
         """Every argument that has a value: the fields in their order, then the others by name."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        others = dict(sorted((self.model_extra or {}).items()))
-        return {name: value for name, value in (fields | others).items() if value is not None}
+        fields = {name: value for name in type(self).model_fields if (value := getattr(self, name)) is not None}
+        return fields | {name: value for name, value in sorted((self.model_extra or {}).items()) if value is not None}
 
     @property
     def tp(self) -> int:

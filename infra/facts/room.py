@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 Size = tuple[int, str]
 """Units of one pod, and whose it is."""
@@ -21,17 +22,25 @@ def packed(pods: Iterable[Size], per_node: int, nodes: int | None = None) -> tup
     ``nodes`` None = as many as are needed. A pod larger than a whole node finds no place.
     """
     filled = [Node(per_node) for _ in range(nodes or 0)]
+    # Places of nodes by what they have free, each a heap: the first of those that are equally full is taken.
+    by_free = {per_node: list(range(len(filled)))} if filled else dict[int, list[int]]()
     left = 0
     for units, owner in sorted(pods, key=lambda pod: -pod[0]):
-        fitting = [node for node in filled if node.free >= units]
-        if not fitting and (nodes is not None or units > per_node):
+        free = min((free for free in by_free if free >= units), default=None)
+        if free is None and (nodes is not None or units > per_node):
             left += 1
             continue
-        chosen = min(fitting, key=lambda node: node.free) if fitting else Node(per_node)
-        if not fitting:
-            filled.append(chosen)
+        if free is None:
+            place = len(filled)
+            filled.append(Node(per_node))
+        else:
+            place = heappop(by_free[free])
+            if not by_free[free]:
+                del by_free[free]
+        chosen = filled[place]
         chosen.free -= units
         chosen.pods.append(owner)
+        heappush(by_free.setdefault(chosen.free, []), place)
     return filled, left
 
 

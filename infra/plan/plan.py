@@ -1,5 +1,7 @@
 """config -> plan: every number decided, nothing judged."""
 
+from collections import Counter
+
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.naming import joined
 from interlock.infra.plan.derive.engine import engines, most_replicas
@@ -17,7 +19,7 @@ def plan(config: ClusterConfig, stack: str) -> ClusterPlan:
     ]
     demands = {pool.name: [demand for server, demand in placed if server.pool == pool.name] for pool in config.pools}
     pools = tuple(planned_pool(pool, index, demands[pool.name]) for index, pool in enumerate(config.pools))
-    free = {pool.name: [use.units - use.asked for use in pool.use] for pool in pools}
+    free = {pool.name: Counter(use.units - use.asked for use in pool.use) for pool in pools}
     return ClusterPlan(
         stack=stack,
         scope=config.scope.value,

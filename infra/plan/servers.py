@@ -1,6 +1,6 @@
 """One server: every number decided, each with its reason."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -29,8 +29,11 @@ from interlock.infra.values import MIB, binary, bytes_of, gib, plural, quantity
 CACHE_DIR = "/var/cache/interlock"
 
 
-def planned_server(config: ClusterConfig, index: int, made: Engine, free: Sequence[int]) -> PlannedServer:
-    """``config.servers[index]`` with every number decided. ``free``: units left on each node of its pool when all servers are placed."""
+def planned_server(config: ClusterConfig, index: int, made: Engine, free: Mapping[int, int]) -> PlannedServer:
+    """``config.servers[index]`` with every number decided.
+
+    ``free``: nodes of its pool by the units left on them when all servers are placed.
+    """
     server = config.servers[index]
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     image = tracks()[server.image.track.value]
@@ -113,14 +116,16 @@ _ROLLOUTS = {
 }
 
 
-def decide_rollout(server: ServerConfig, demand: PodDemand, free: Sequence[int], why: dict[str, Reason], *, crowded: str = "") -> Rollout:
+def decide_rollout(
+    server: ServerConfig, demand: PodDemand, free: Mapping[int, int], why: dict[str, Reason], *, crowded: str = ""
+) -> Rollout:
     """How pods are replaced: a surge pod only where the pool has room for one more beside all its servers.
 
     ``crowded``: why a free share of a card is no room for one more.
     """
     strategy = server.rollout.strategy
     if strategy is None:
-        fits = not crowded and sum(units // demand.units for units in free) >= demand.pods
+        fits = not crowded and sum(nodes * (units // demand.units) for units, nodes in free.items()) >= demand.pods
         strategy = RolloutStrategy.SURGE if fits else RolloutStrategy.IN_PLACE if demand.count > 1 else RolloutStrategy.RECREATE
         wanted = f"a pod takes {demand.units}" if demand.pods == 1 else f"a replica takes {demand.pods} pods x {demand.units}"
         told = crowded or f"with all servers placed a node has at most {plural(max(free), 'GPU')} free, and {wanted}"

@@ -19,6 +19,7 @@ Texts = Mapping[str, Fact[str]]
 # The method that a draft's name implies when none is stated (vllm/config/speculative.py).
 _DRAFT_NAMES = (("eagle-", "eagle"), ("eagle3", "eagle3"), ("dflash", "dflash"), ("dspark", "dspark"), ("medusa", "medusa"))
 _MODALITIES = ("image", "video", "audio")
+_ABSENT: Fact[str] = absent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,8 @@ class _Reading:
     """Reads the arguments one after the other."""
 
     def __init__(self, flags: Texts, env: Texts, model: Model, complete: bool) -> None:
-        self._flags, self._env, self._model, self._complete = flags, env, model, complete
+        self._flags, self._env, self._model = flags, env, model
+        self._missing = _ABSENT if complete else unknown(why="part of the command line cannot be read")
         self.values: dict[str, Any] = {}
         self.open: dict[str, str] = {}
         self._notes: list[str] = []
@@ -107,7 +109,7 @@ class _Reading:
         if self._model.quantization and self._flag("quantization").absent:
             self.values["quantization"] = word(self._model.quantization)
         for name, follow in ENVIRONMENT.items():
-            self._take(follow.field, self._env.get(name, absent()), name, follow.read)
+            self._take(follow.field, self._env.get(name, _ABSENT), name, follow.read)
         for name in DECISIVE:
             if not self._flag(name).absent:
                 self.open.setdefault(name, f"--{name} is not followed")
@@ -125,10 +127,11 @@ class _Reading:
                 yield text
 
     def _flag(self, name: str) -> Fact[str]:
-        missing = absent() if self._complete else unknown(why="part of the command line cannot be read")
-        return self._flags.get(name, missing)
+        return self._flags.get(name, self._missing)
 
     def _take(self, name: str, fact: Fact[str], told: str, read: Any) -> None:
+        if fact.absent:
+            return
         found = fact.map(read)
         if found.known:
             self.values[name] = found.get()
@@ -137,7 +140,10 @@ class _Reading:
 
     def _joined(self, name: str, read: Any) -> Any:
         """The value of an argument of ``JOINED``; None where it is absent or cannot be read."""
-        found = self._flag(name).map(read)
+        fact = self._flag(name)
+        if fact.absent:
+            return None
+        found = fact.map(read)
         if found.unknown:
             self.open.setdefault(JOINED[name], f"{name}: {found.why or 'cannot be read'}")
         return found.value if found.known else None

@@ -6,7 +6,7 @@ Every constant stands in ``infra/catalog/start_times.json`` with its source.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property, lru_cache
 
 from interlock.infra.catalog.tables import table
 from interlock.infra.sizing.result import Estimate
@@ -98,17 +98,17 @@ class StartTime:
     steps: tuple[StartStep, ...]
     """In the order in which they happen."""
 
-    @property
+    @cached_property
     def total(self) -> Estimate:
         """Seconds from the pod's creation until it is ready."""
         return total(step.seconds for step in self.steps)
 
-    @property
+    @cached_property
     def before(self) -> Estimate:
         """Seconds until the engine's container starts."""
         return total(step.seconds for step in self.steps if step.name in BEFORE)
 
-    @property
+    @cached_property
     def container(self) -> Estimate:
         """Seconds from the container's start until it is ready: what a startup probe must allow."""
         return total(step.seconds for step in self.steps if step.name not in BEFORE)
@@ -120,6 +120,7 @@ def total(parts: Iterable[Estimate]) -> Estimate:
     return Estimate(low=sum(each.low for each in found), likely=sum(each.likely for each in found), high=sum(each.high for each in found))
 
 
+@lru_cache(maxsize=1024)
 def start_time(start: Start) -> StartTime:
     """The steps of ``start``."""
     size, pulled = start.weights or 0.0, float(table(TABLE)["image_bytes"]["likely"]) if start.image else 0.0

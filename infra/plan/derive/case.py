@@ -36,6 +36,8 @@ _ASKED: Mapping[str, str] = {
     "enforce_eager": "enforce_eager",
     "language_model_only": "language_model_only",
 }
+# Parts of a case that follow from the config alone.
+_UNDECIDED = ("given", "base")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Case:
         """The question that the config's own arguments pose."""
         return question_of(self.server, self.server.engine, self.pool, self.vllm, self.env).request
 
-    @property
+    @cached_property
     def request(self) -> SizingRequest:
         """The question with everything decided so far."""
         stated = self.engine.stated()
@@ -125,8 +127,9 @@ class Case:
         if not values:
             return self
         made = replace(self, engine=self.engine.model_copy(update=values))
-        # Neither depends on what was decided, and each costs more than the decisions together.
-        made.__dict__.update({name: self.__dict__[name] for name in ("given", "base") if name in self.__dict__})
+        # What does not depend on what was decided is kept: each costs more than the decisions together.
+        kept = _UNDECIDED if _ASKED.keys() & values.keys() else (*_UNDECIDED, "request", "resolved")
+        made.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
         return made
 
 
