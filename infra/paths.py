@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 _PLAIN_KEY = re.compile(r"^[A-Za-z0-9_-]+$")
@@ -13,14 +14,19 @@ Step = str | int
 
 def child_path(path: str, key: str) -> str:
     """The path of a field: ``a.b``, with brackets where the key holds anything but letters, digits, ``_`` and ``-``."""
-    if not _PLAIN_KEY.match(key):
+    if not _is_plain(key):
         return f'{path}["{key}"]'
     return f"{path}.{key}" if path else key
 
 
-def path_of(steps: Iterable[Step]) -> str:
-    """The path along ``steps``."""
-    path = ""
+@lru_cache(maxsize=4096)
+def _is_plain(key: str) -> bool:
+    """Whether a key needs no brackets; documents have the same few keys again and again."""
+    return _PLAIN_KEY.match(key) is not None
+
+
+def path_of(steps: Iterable[Step], path: str = "") -> str:
+    """The path along ``steps``, below ``path``."""
     for step in steps:
         path = f"{path}[{step}]" if isinstance(step, int) else child_path(path, step)
     return path

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from interlock.infra.catalog.comparisons import TESTS
 from interlock.infra.catalog.expressions import Scalar, names_in, value_of
 
-_TESTS = frozenset({*TESTS, "stated"})
+_TESTS = frozenset({*TESTS, "stated", "several"})
 _SHOWN = re.compile(r"\{([^}]*)\}")
 SEVERITIES = ("error", "warning")
 """How bad a row's refusal is: an error only where it certainly happens."""
@@ -34,6 +34,13 @@ class Stated(Protocol):
         """The value that was read, else None."""
 
 
+class Facts(Protocol):
+    """What is known, by name: a mapping, or what works it out when it is asked."""
+
+    def get(self, name: str, /) -> Stated | None:
+        """What is known of a name; None where nothing is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """One test of a name or of arithmetic over names, in JSON ``{"of": "a", "above": 2}``."""
@@ -41,9 +48,10 @@ class Condition:
     of: str
     """A name (``tensor-parallel-size``, ``kv-transfer-config.kv_role``, ``env:NAME``, ``model:heads``, ``gpus``) or ``= a * b + c``."""
     test: str
-    """``stated`` (null in JSON counts as not stated), or a test of ``comparisons.TESTS``."""
+    """``stated`` (null in JSON counts as not stated), ``several`` (the name and those of the operand: two or more are stated), or a test of
+    ``comparisons.TESTS``."""
     operand: Any
-    """What the test compares with: a literal, ``= ...`` for another value, or several literals."""
+    """What the test compares with: a literal, ``= ...`` for another value, several literals, or names."""
 
 
 Conditions = tuple[Condition | tuple[tuple[Condition, ...], ...], ...]
@@ -92,14 +100,17 @@ def names_of(when: Conditions, *texts: str) -> frozenset[str]:
     """Every name that conditions and messages ask for."""
     each = flat(when)
     operands = [text for one in each for text in _texts(one.operand)]
+    beside = [name for one in each if one.test == "several" for name in one.operand]
     shown = _SHOWN.findall("".join(texts))
     asked = [name for text in (*operands, *shown) if text.startswith("=") for name in names_in(text)]
-    return frozenset([*(name for one in each for name in names_in(one.of)), *asked, *(name for name in shown if not name.startswith("="))])
+    plain = [name for name in shown if not name.startswith("=")]
+    return frozenset([*(name for one in each for name in names_in(one.of)), *beside, *asked, *plain])
 
 
 def needs_of(when: Conditions) -> frozenset[str]:
     """Names that must have a value for the conditions to hold: those that are tested outside of alternatives."""
-    tested = [each for each in when if isinstance(each, Condition) and (each.test != "stated" or each.operand)]
+    alone = [each for each in when if isinstance(each, Condition) and each.test != "several"]
+    tested = [each for each in alone if each.test != "stated" or each.operand]
     return frozenset(
         name
         for each in tested
@@ -117,7 +128,7 @@ def _texts(operand: Any) -> list[str]:
 class Known:
     """Facts with the table's defaults: what is absent has its default, or no value."""
 
-    facts: Mapping[str, Stated]
+    facts: Facts
     defaults: Mapping[str, Scalar]
 
     def __call__(self, name: str) -> Any:
@@ -135,19 +146,20 @@ class Known:
         return bool(fact.known and fact.value is not None)
 
 
-def holds(when: Conditions, known: Known) -> bool:
+def holds(when: Iterable[Condition | Iterable[Iterable[Condition]]], known: Known) -> bool:
     """Whether all conditions hold; one that is not known does not."""
     return all(_holds(each, known) is True for each in when)
 
 
 def _holds(each: Condition | Iterable[Iterable[Condition]], known: Known) -> bool | None:
     if not isinstance(each, Condition):
-        groups = [[_holds(inner, known) for inner in group] for group in each]
-        return True if any(all(inner is True for inner in group) for group in groups) else None
+        return True if any(holds(group, known) for group in each) else None
     if each.test == "stated":
         said = known.stated(each.of)
         return None if said is None else said is each.operand
-    value = value_of(each.of if each.of.startswith("=") else f"= {each.of}", known)
+    if each.test == "several":
+        return True if sum(known.stated(name) is True for name in (each.of, *each.operand)) > 1 else None
+    value = value_of(each.of, known)
     if value is None:
         return None
     operand = each.operand
@@ -160,7 +172,7 @@ def told(text: str, known: Known) -> str:
     """A message with the values of its names."""
 
     def shown(found: re.Match[str]) -> str:
-        value = value_of(found[1] if found[1].startswith("=") else f"= {found[1]}", known)
+        value = value_of(found[1], known)
         return "(not stated)" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
     return _SHOWN.sub(shown, text)

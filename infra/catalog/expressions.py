@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 LARGEST = 2**80
@@ -40,15 +41,14 @@ def same(value: Any, literal: Scalar) -> bool:
 
 def value_of(expression: str, lookup: Callable[[str], Any]) -> Any:
     """The value of ``= a * b + c``: of one name as it is, of arithmetic as a number. None when a part is not a number or not known."""
-    products = [[part.strip() for part in term.split(" * ")] for term in expression.removeprefix("=").split(" + ")]
-    if len(products) == 1 and len(products[0]) == 1 and number(products[0][0]) is None:
+    products = _products(expression)
+    if len(products) == 1 and len(products[0]) == 1 and isinstance(products[0][0], str):
         return lookup(products[0][0])
     total: float | int = 0
     for factors in products:
         product: float | int = 1
         for factor in factors:
-            own = number(factor)
-            found = own if own is not None else number(lookup(factor))
+            found = number(lookup(factor)) if isinstance(factor, str) else factor
             if found is None or not -LARGEST < found < LARGEST:
                 return None
             product *= found
@@ -60,5 +60,11 @@ def names_in(expression: str) -> list[str]:
     """The names that an expression asks for; what does not begin with ``=`` is one name."""
     if expression[:1].isalpha():
         return [expression]
-    parts = [part.strip() for term in expression.removeprefix("=").split(" + ") for part in term.split(" * ")]
-    return [part for part in parts if number(part) is None]
+    return [factor for factors in _products(expression) for factor in factors if isinstance(factor, str)]
+
+
+@cache
+def _products(expression: str) -> tuple[tuple[str | float | int, ...], ...]:
+    """The factors of each product: names as text, numbers as they are. The tables hold all expressions that there are."""
+    parts = [[part.strip() for part in term.split(" * ")] for term in expression.removeprefix("=").split(" + ")]
+    return tuple(tuple(part if (own := number(part)) is None else own for part in factors) for factors in parts)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
@@ -42,7 +42,7 @@ class FieldRelation:
     @cached_property
     def needs(self) -> frozenset[str]:
         """First keys of the paths that must be stated for the row to fire."""
-        return frozenset(SEGMENT.findall(name)[0][0] or SEGMENT.findall(name)[0][1] for name in needs_of(self.when))
+        return frozenset(_steps(name)[0] or "" for name in needs_of(self.when))
 
     @cached_property
     def of_absence(self) -> bool:
@@ -84,29 +84,50 @@ def field_refused(
 ) -> Iterator[FieldRefused]:
     """The rows of a type that fire on a value of it. ``readable`` says whether a scalar is what will be applied (no template);
     of a document that is not ``whole`` nothing is said about what is not stated."""
+    known = Known(_Sayings(value, readable), {})
     for row in field_relations().get(name, ()):
         if not row.needs <= value.keys() or (row.of_absence and not whole):
             continue
-        known = Known({path: said_at(value, path, readable) for path in row.names}, {})
         if holds(row.when, known):
             yield FieldRefused(row, told(row.message, known), told(row.fix, known))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sayings:
+    """What a value says, path by path; each is read when a row first asks for it, and once for all rows of its type."""
+
+    value: Mapping[str, Any]
+    readable: Callable[[Any], bool]
+    found: dict[str, Said] = field(default_factory=dict)
+
+    def get(self, path: str, /) -> Said:
+        said = self.found.get(path)
+        if said is None:
+            said = self.found[path] = said_at(self.value, path, self.readable)
+        return said
+
+
+@cache
+def _steps(path: str) -> tuple[str | None, ...]:
+    """The keys along a path of the table; None gathers over a list."""
+    return tuple(key or name or None for key, name in SEGMENT.findall(path))
 
 
 def said_at(value: Any, path: str, readable: Callable[[Any], bool] = lambda _: True) -> Said:
     """What plain data says at a path. ``[]`` gathers over a list, items that lack the rest left out."""
     found, many = [value], False
-    for key, name in SEGMENT.findall(path):
+    for key in _steps(path):
         following: list[Any] = []
         for each in found:
             if not readable(each):
                 return Said()
-            if not key and not name:
+            if key is None:
                 many = True
                 if not isinstance(each, list):
                     return Said()
                 following += each
-            elif isinstance(each, Mapping):
-                following += [each[key or name]] if each.get(key or name) is not None else []
+            elif isinstance(each, (dict, Mapping)):  # the first is asked first, and is quick to tell
+                following += [each[key]] if each.get(key) is not None else []
             else:
                 return Said()
         found = following

@@ -26,6 +26,8 @@ class _Sentinel:
         return self
 
 
+MAPPING: Final = (dict, Mapping)
+"""For ``isinstance``: nearly every mapping is a dict, and to ask for an abstract class first takes ten times as long."""
 UNKNOWN: Final = _Sentinel("UNKNOWN")
 """Stands anywhere in a document for a value that is not known at preview."""
 MISSING: Final = _Sentinel("MISSING")
@@ -44,7 +46,8 @@ _PULUMI_UNKNOWNS = frozenset(
     }
 )
 _PULUMI_SIGNATURE = "4dabf18193072939515e22adb298388d"
-# Go templates, shell and envsubst variables, Argo and Jinja expressions, merge markers of generators.
+# What is seldom asked for its own sake, and never unknown: told before the slow question whether it is a mapping.
+_PLAIN = (int, float, list, tuple, type(None))
 _LARGEST = 2**63
 
 
@@ -64,7 +67,9 @@ def is_unknown(value: Any) -> bool:
     """Whether a value stands for one that is not known at preview (or is a Pulumi secret, which is never read)."""
     if isinstance(value, str):
         return value in _PULUMI_UNKNOWNS
-    return value is UNKNOWN or (isinstance(value, Mapping) and _PULUMI_SIGNATURE in value)
+    if isinstance(value, _PLAIN):
+        return False
+    return value is UNKNOWN or (isinstance(value, MAPPING) and _PULUMI_SIGNATURE in value)
 
 
 def scalar_text(value: Any) -> str | None:
@@ -89,7 +94,8 @@ class Node:
     path: str = ""
 
     def __getitem__(self, key: str) -> "Node":
-        value = self.value.get(key, MISSING) if isinstance(self.value, Mapping) else (UNKNOWN if is_unknown(self.value) else MISSING)
+        whole = self.value
+        value = whole.get(key, MISSING) if isinstance(whole, MAPPING) else UNKNOWN if is_unknown(whole) else MISSING
         return Node(MISSING if value is None else value, child_path(self.path, key))
 
     def at(self, *keys: str) -> "Node":
@@ -115,13 +121,13 @@ class Node:
     @property
     def mapping(self) -> Mapping[str, Any]:
         """The value as a mapping; empty for anything else."""
-        return self.value if isinstance(self.value, Mapping) and not self.unknown else {}
+        return self.value if isinstance(self.value, MAPPING) and _PULUMI_SIGNATURE not in self.value else {}
 
     def fields(self) -> Iterator[tuple[str, "Node"]]:
         """Key and node of a mapping."""
-        for key in self.mapping:
+        for key, value in self.mapping.items():
             name = scalar_text(key) or "?"
-            yield name, Node(self.mapping[key], child_path(self.path, name))
+            yield name, Node(value, child_path(self.path, name))
 
     def items(self) -> Iterator["Node"]:
         """The nodes of a list; nodes in it keep their own paths."""

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from interlock.infra.catalog.images import image_reference
 from interlock.infra.facts import DocumentProblem, Origin
-from interlock.infra.recognise.document import Node
+from interlock.infra.paths import Step, path_of
+from interlock.infra.recognise.document import MAPPING, Node, is_unknown, scalar_text
 
 # IMAGE_NAME alone, <your-registry>, YOUR_BUCKET, REPLACE_ME, CHANGEME: words that stand for a value.
 PLACEHOLDER = re.compile(
@@ -16,7 +18,9 @@ PLACEHOLDER = re.compile(
 _SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _BRACES = re.compile(r"\{\{[^{}]{1,120}\}\}")
 _PLACES = {"image", "claimName", "bucketName", "storageUri", "modelURL", "uri", "server", "host", "hostPath", "modelId", "model"}
+_DESCRIBING = frozenset({"managedFields", "status", "annotations", "data", "stringData"})
 _LONGEST = 300
+_DEEPEST = 14
 # Words of a command line: there, angle brackets and capitals are often meant (<think>, FLASH_ATTN).
 _IN_WORDS = re.compile(
     r"\bREPLACE[-_]?ME\b|\bCHANGE[-_]?ME\b|\bTODO\b|\bYOUR[-_]\w+|\byour-(?:model|bucket|repo|org)\b|@[A-Z][A-Z0-9_]*@|%%\w+%%"
@@ -28,15 +32,13 @@ _PLAIN_PROGRAMS = ("vllm", "python", "python3")
 
 def leftovers(root: Node, origin: Origin) -> Iterator[DocumentProblem]:
     """Placeholders and template expressions in the values that decide what runs."""
-    for node, name in _values(root, "", 0):
-        text = node.string()
-        if not text or len(text) > _LONGEST:
-            continue
+    for text, name, steps in _texts(root.value, "", ()):
+        place = path_of(steps, root.path)
         if name in _PLACES and PLACEHOLDER.search(text):
-            yield DocumentProblem(origin, "placeholder", f"{text[:80]!r} is a placeholder", node.path, text[:80], "fill in the real value")
+            yield DocumentProblem(origin, "placeholder", f"{text[:80]!r} is a placeholder", place, text[:80], "fill in the real value")
         elif _BRACES.search(text) and name not in ("args", "command", "value") and "serving.kserve.io" not in root["apiVersion"].string():
             said = f"{text[:80]!r} holds a template expression, which Kubernetes takes as it stands"
-            yield DocumentProblem(origin, "template-leftover", said, node.path, text[:80], "render the template before it is applied")
+            yield DocumentProblem(origin, "template-leftover", said, place, text[:80], "render the template before it is applied")
 
 
 def unexpanded(root: Node, origin: Origin) -> Iterator[DocumentProblem]:
@@ -76,7 +78,7 @@ def _reads_no_shell(container: Node) -> bool:
 
 
 def _containers(node: Node, depth: int) -> Iterator[Node]:
-    if depth > 14:
+    if depth > _DEEPEST:
         return
     for key, child in node.fields() if node.mapping else (("", item) for item in node.items()):
         if key in ("containers", "initContainers"):
@@ -90,16 +92,20 @@ def is_placeholder(text: str) -> bool:
     return PLACEHOLDER.search(text) is not None
 
 
-def _values(node: Node, name: str, depth: int) -> Iterator[tuple[Node, str]]:
-    if depth > 14 or name in ("managedFields", "status", "annotations", "data", "stringData"):
-        return
-    if node.mapping:
-        if _SECRET.search(node["name"].string()):
-            return
-        for key, child in node.fields():
-            yield from _values(child, key, depth + 1)
-    elif node.is_list:
-        for item in node.items():
-            yield from _values(item, name, depth + 1)
-    else:
-        yield node, name
+def _texts(value: Any, name: str, steps: tuple[Step, ...]) -> list[tuple[str, str, tuple[Step, ...]]]:
+    """(text, its field, steps to it) of the texts that may be left over; credentials, and what only describes, are passed over."""
+    if len(steps) > _DEEPEST or name in _DESCRIBING:
+        return []
+    if isinstance(value, str):
+        looked_at = (name in _PLACES or "{{" in value) and len(value) <= _LONGEST and not is_unknown(value)
+        return [(value, name, steps)] if looked_at else []
+    found = []
+    if isinstance(value, MAPPING) and not is_unknown(value):
+        if not _SECRET.search(Node(value)["name"].string()):
+            for key, child in value.items():
+                field = scalar_text(key) or "?"
+                found += _texts(child, field, (*steps, field))
+    elif isinstance(value, list | tuple):
+        for index, child in enumerate(value):
+            found += _texts(child, name, (*steps, index))
+    return found

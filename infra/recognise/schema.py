@@ -11,7 +11,7 @@ from interlock.infra.catalog.field_relations import SEGMENT, field_refused
 from interlock.infra.catalog.tables import table
 from interlock.infra.engine.words import templated
 from interlock.infra.facts import DocumentProblem, Origin
-from interlock.infra.recognise.document import Node, is_unknown
+from interlock.infra.recognise.document import MAPPING, Node, is_unknown
 
 # Kubernetes deprecation guide: group versions that no supported API server has any more.
 REMOVED = {
@@ -27,6 +27,17 @@ REMOVED = {
     ("batch/v1beta1", "CronJob"): "batch/v1",
 }
 _MOST = 40
+_NOTHING: Mapping[str, Any] = {"fields": {}, "required": ()}
+_BOOLEAN = (bool,)
+# Scalars by the types of Python that hold them; a truth value is no number.
+_SCALARS: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "boolean": _BOOLEAN,
+    "integer": (int, float),
+    "number": (int, float),
+    "intOrString": (int, str),
+    "quantity": (int, float, str),
+}
 _EXPECTED = {"string": "a text", "integer": "a whole number", "boolean": "true or false", "number": "a number"}
 
 
@@ -34,10 +45,15 @@ _EXPECTED = {"string": "a text", "integer": "a whole number", "boolean": "true o
 _SIBLINGS = {("RayService.spec", "rayClusterSpec"): "rayClusterConfig"}
 
 
+@cache
+def _types() -> Mapping[str, Mapping[str, Any]]:
+    """Every named type: of custom resources, and of Kubernetes itself, which come first."""
+    return {**resources.types(), **table("k8s_fields.json")["types"]}
+
+
 def _entry(name: str) -> Mapping[str, Any] | None:
-    """A named type, of Kubernetes itself or of a custom resource; None for a scalar."""
-    own: Mapping[str, Any] | None = table("k8s_fields.json")["types"].get(name)
-    return own if own is not None else resources.types().get(name)
+    """A named type; None for a scalar."""
+    return _types().get(name)
 
 
 def readable(value: Any) -> bool:
@@ -95,10 +111,11 @@ class _Walker:
         """A value that should be of a named type."""
         if len(self.found) > _MOST or node.unknown or not node:
             return
-        if not isinstance(node.value, Mapping):
+        if not isinstance(node.value, MAPPING):
             self._mismatch(node, "a mapping")
             return
-        entry = _entry(name) or {"fields": {}, "required": ()}
+        entry = _entry(name) or _NOTHING
+        limited = "enums" in entry or "bounds" in entry
         for key, child in node.fields():
             if key == "status" and not above:
                 continue
@@ -107,9 +124,10 @@ class _Walker:
                 self._stranger(child, key, name, above)
             elif child:
                 self.value(child, expected, (*above, name))
-                self._limits(child, entry.get("enums", {}).get(key), entry.get("bounds", {}).get(key))
+                if limited:
+                    self._limits(child, entry.get("enums", {}).get(key), entry.get("bounds", {}).get(key))
         for key in entry["required"] if self.whole else ():
-            if not node[key] and not any((name, other) in _SIBLINGS for other in node.mapping):
+            if node.mapping.get(key) is None and not any((name, other) in _SIBLINGS for other in node.mapping):
                 self.add("schema-broken", f"{name} needs the field {key}", node.path, remedy=f"add {key}")
         for refused in field_refused(name, node.mapping, readable, whole=self.whole):
             row = refused.relation
@@ -142,7 +160,7 @@ class _Walker:
             for item in node.items():
                 self.value(item, expected[2:], above)
         elif expected.startswith("map:"):
-            if not isinstance(node.value, Mapping):
+            if not isinstance(node.value, MAPPING):
                 self._mismatch(node, "a mapping")
                 return
             for _, child in node.fields():
@@ -156,15 +174,8 @@ class _Walker:
         value = node.value
         if isinstance(value, str) and templated(value):
             return
-        fits = {
-            "string": isinstance(value, str),
-            "boolean": isinstance(value, bool),
-            "integer": isinstance(value, int | float) and not isinstance(value, bool),
-            "number": isinstance(value, int | float) and not isinstance(value, bool),
-            "intOrString": isinstance(value, int | str) and not isinstance(value, bool),
-            "quantity": isinstance(value, int | float | str) and not isinstance(value, bool),
-        }
-        if not fits.get(expected, True):
+        kinds = _SCALARS.get(expected)
+        if kinds is not None and not (isinstance(value, kinds) and (kinds is _BOOLEAN or not isinstance(value, bool))):
             self._mismatch(node, _EXPECTED.get(expected, "a number or a text"))
 
     def _mismatch(self, node: Node, wanted: str) -> None:

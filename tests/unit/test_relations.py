@@ -167,3 +167,15 @@ def test_nothing_fires_for_an_engine_with_nothing_but_a_model() -> None:
 
 def test_the_evaluator_takes_facts_as_the_rules_have_them() -> None:
     assert isinstance(Known({"a": known(1)}, {})("a"), int)
+
+
+def test_several_of_some_names_are_two_that_are_certainly_stated() -> None:
+    found = row({"of": "a", "several": ["b", "c"]})
+    none: dict[str, Any] = {"a": absent(), "b": absent(), "c": absent()}
+    assert fires(found, **none | {"a": 1, "c": 0})
+    assert fires(found, **none | {"b": False, "c": "x"})
+    assert not fires(found, **none | {"b": 1})
+    assert not fires(found, **none | {"b": 1, "c": unknown()})
+    assert not fires(found, **none | {"b": 1, "c": None})
+    assert found.rows[0].names == {"a", "b", "c"}
+    assert not found.rows[0].needs, "none of them must be stated"
