@@ -26,12 +26,24 @@ def same_namespace(one: str, other: str) -> bool:
 
 def serving_pods(service: Service, bundle: Bundle) -> Iterator[tuple[Workload, Pod]]:
     """The engine pods that a Service selects."""
-    for workload in bundle.workloads:
-        if workload.engine.name != "vllm" or not same_namespace(service.origin.namespace, workload.origin.namespace):
-            continue
-        for pod in workload.pods:
-            if selects(service.selector, pod.labels):
-                yield workload, pod
+    for workload, pod in selected(service.selector, bundle):
+        if workload.engine.name == "vllm" and same_namespace(service.origin.namespace, workload.origin.namespace):
+            yield workload, pod
+
+
+def selected(selector: Mapping[str, str], bundle: Bundle) -> list[tuple[Workload, Pod]]:
+    """The pods, of any namespace, that a selector (not empty) matches, in the order of the bundle."""
+    if "pods by label" not in bundle.memo:
+        made: dict[tuple[str, str], list[tuple[Workload, Pod]]] = {}
+        for workload in bundle.workloads:
+            for pod in workload.pods:
+                for label in pod.labels.items():
+                    made.setdefault(label, []).append((workload, pod))
+        bundle.memo["pods by label"] = made
+    by_label: Mapping[tuple[str, str], list[tuple[Workload, Pod]]] = bundle.memo["pods by label"]
+    # Each label of the selector leaves some pods; those that the rarest leaves are looked at.
+    fewest = min((by_label.get(label, []) for label in selector.items()), key=len, default=[])
+    return [(workload, pod) for workload, pod in fewest if selects(selector, pod.labels)]
 
 
 def injected(service: Service) -> list[str]:

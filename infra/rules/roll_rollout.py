@@ -4,10 +4,9 @@ import math
 from collections.abc import Iterable
 
 from interlock.infra.facts import Budget, Bundle, Fact, Place, Pool, Workload
-from interlock.infra.facts.room import spare
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.net_services import same_namespace, selects
-from interlock.infra.rules.reading.room import filled
+from interlock.infra.rules.net_services import same_namespace, selected
+from interlock.infra.rules.reading.room import room_for
 from interlock.infra.rules.reading.units import counted, engine_containers, pod_count, pod_units, shared_cards, where
 from interlock.infra.rules.roll_probes import budget, killing_probe, slowest_start
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
@@ -117,8 +116,7 @@ def _free(workload: Workload, bundle: Bundle) -> int | None:
     pool = bundle.pool(workload)
     if pool is None:
         return None
-    nodes, units = filled(pool, bundle), pod_units(workload, workload.pods[0])
-    return pool.free.get() if pool.free.known else None if nodes is None else spare(nodes, units.get())
+    return pool.free.get() if pool.free.known else room_for(pod_units(workload, workload.pods[0]), pool, bundle)
 
 
 def _bounded(workload: Workload, pool: Pool) -> bool:
@@ -127,13 +125,15 @@ def _bounded(workload: Workload, pool: Pool) -> bool:
     return part.known and shares.known and part.get() * shares.get() <= 1
 
 
-def _covers(plan: Budget, workload: Workload) -> bool:
-    near = same_namespace(plan.origin.namespace, workload.origin.namespace)
-    return near and workload.engine.name == "vllm" and any(selects(plan.selector, pod.labels) for pod in workload.pods)
-
-
 def _covered(plan: Budget, bundle: Bundle) -> list[Workload]:
-    return [workload for workload in bundle.workloads if _covers(plan, workload)]
+    found = {id(workload): workload for workload, _ in selected(plan.selector, bundle) if workload.engine.name == "vllm"}
+    return [workload for workload in found.values() if same_namespace(plan.origin.namespace, workload.origin.namespace)]
+
+
+def _has_budget(workload: Workload, bundle: Bundle) -> bool:
+    if "with a budget" not in bundle.memo:
+        bundle.memo["with a budget"] = {id(covered) for plan in bundle.budgets for covered in _covered(plan, bundle)}
+    return id(workload) in bundle.memo["with a budget"]
 
 
 @rule(
@@ -200,7 +200,7 @@ def _blocked(plan: Budget, total: int | None) -> str:
 def budget_exists(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     if not bundle.closed or not workload.replicas.known or workload.replicas.get() < 2:
         return
-    if not any(_covers(plan, workload) for plan in bundle.budgets):
+    if not _has_budget(workload, bundle):
         text = f"{plural(workload.replicas.get(), 'replica')} and no PodDisruptionBudget: a drain may take all of them at once"
         yield Hit(where(workload, Place.REPLICAS, workload.replicas), text, "add a PodDisruptionBudget with maxUnavailable 1")
 

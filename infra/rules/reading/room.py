@@ -1,7 +1,7 @@
 """How a pool is filled by the workloads that name it: what the rules about room and about surge pods both ask."""
 
 from interlock.infra.facts import Bundle, Fact, Pool, Workload
-from interlock.infra.facts.room import Node, Size, packed
+from interlock.infra.facts.room import Node, Size, packed, spare
 from interlock.infra.rules.reading.units import pod_count, pod_units
 
 _MOST = 2000
@@ -43,4 +43,13 @@ def filled(pool: Pool, bundle: Bundle) -> list[Node] | None:
         everything = [size for workload in users(pool, bundle) for size in pods_of(workload)]
         bundle.memo[key] = packed(everything, pool.gpus_per_node.get(), nodes.get())[0]
     found: list[Node] = bundle.memo[key]
+    return found
+
+
+def room_for(units: Fact[int], pool: Pool, bundle: Bundle) -> int | None:
+    """Units that further pods of that size can use beside all pods of the pool; None where its nodes are not known."""
+    nodes, key = filled(pool, bundle), ("room", pool.name, units.value)
+    if nodes is not None and key not in bundle.memo:
+        bundle.memo[key] = spare(nodes, units.get())
+    found: int | None = bundle.memo.get(key)
     return found
