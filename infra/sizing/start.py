@@ -6,7 +6,7 @@ Every constant stands in ``infra/catalog/start_times.json`` with its source.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 
 from interlock.infra.catalog.tables import table
 from interlock.infra.sizing.result import Estimate
@@ -98,17 +98,17 @@ class StartTime:
     steps: tuple[StartStep, ...]
     """In the order in which they happen."""
 
-    @cached_property
+    @property
     def total(self) -> Estimate:
         """Seconds from the pod's creation until it is ready."""
         return total(step.seconds for step in self.steps)
 
-    @cached_property
+    @property
     def before(self) -> Estimate:
         """Seconds until the engine's container starts."""
         return total(step.seconds for step in self.steps if step.name in BEFORE)
 
-    @cached_property
+    @property
     def container(self) -> Estimate:
         """Seconds from the container's start until it is ready: what a startup probe must allow."""
         return total(step.seconds for step in self.steps if step.name not in BEFORE)
