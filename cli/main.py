@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "nodes": ("interlock.cli.nodes", "simulated nodes for a stack's pools"),
     "explain": ("interlock.cli.explain", "what fills the GPU of a server"),
     "check": ("interlock.cli.check.command", "what breaks LLM serving in any Kubernetes YAML"),
+    "rule": ("interlock.cli.rule", "what a finding means: reason, source, a bad and a good example"),
     "size": ("interlock.cli.size", "whether a model fits a GPU"),
 }
 """By name: the module, with ``arguments(parser)`` and ``run(options)``, which returns the exit code, and one line for the help."""

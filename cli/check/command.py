@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from interlock.cli.check.config import read_config
+from interlock.cli.check.config import in_production, read_config
 from interlock.cli.check.run import apply_baseline, check_reading, write_baseline
 from interlock.cli.reading import read_paths
 from interlock.cli.report import FORMATS, report
@@ -20,6 +20,8 @@ def arguments(parser: ArgumentParser) -> None:
     add("paths", nargs="+", metavar="PATH", help="files, directories, or - for standard input")
     add("--format", default="text", choices=tuple(FORMATS), help="how findings are written (default: text)")
     add("--jsonl", action="store_const", dest="format", const="jsonl", help="the same as --format jsonl")
+    add("--min-severity", choices=LEVELS[:-1], help="leave less severe findings out; info shows each of them (default: three per file)")
+    add("--strict", action="store_true", help="what production does not accept is an error: an image whose tag moves")
     add("--fail-on", choices=LEVELS, help="lowest severity that ends with 1 (default: error)")
     add("--waive", action="append", default=[], metavar="CODE:PATH:REASON", help="* in the path matches anything; may be repeated")
     add("--config", type=Path, metavar="FILE", help="settings file (default: the nearest .interlock.yaml)")
@@ -32,6 +34,7 @@ def run(options: Namespace) -> int:
     """Find what breaks LLM serving in Kubernetes YAML, Helm or kustomize output, or a Pulumi preview. Ends with 0 when nothing reaches
     --fail-on, with 1 when something does, with 2 when it could not run."""
     settings = read_config(options.config)
+    settings = in_production(settings) if options.strict or settings.strict else settings
     result = check_reading(read_paths(options.paths, settings.exclude), settings, read_waivers(options.waive))
     if options.baseline:
         result = apply_baseline(result, options.baseline)
@@ -39,7 +42,8 @@ def run(options: Namespace) -> int:
         count = write_baseline(result, options.write_baseline)
         print(f"{count} findings written to {options.write_baseline}", file=sys.stderr)
         return 0
-    _put(report(result, options.format), options.output)
+    shown = result.at_least(Severity(options.min_severity)) if options.min_severity else result
+    _put(report(shown, options.format), options.output)
     level = options.fail_on or settings.fail_on or "error"
     return REFUSED if result.failing(None if level == "never" else Severity(level)) else 0
 

@@ -9,7 +9,7 @@ from interlock.cli.reading import load_text
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.paths import child_path
 from interlock.infra.rules.findings import Waiver
-from interlock.infra.rules.settings import setting_problems, waiver_problems
+from interlock.infra.rules.settings import STRICT, setting_problems, waiver_problems
 from interlock.infra.values import bytes_of
 from interlock.stacks.model_config import read_config as model_file
 
@@ -56,7 +56,7 @@ class Hint:
     """Allocatable ephemeral storage of one node, as a quantity."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a count below 1 and for an amount that is no quantity."""
+        """Raises ValueError for a count below 1 and for an amount that is not a quantity."""
         for name in ("gpus_per_node", "nodes", "max_nodes", "shares", "memory_gib"):
             count = getattr(self, name)
             if count is not None and count < (1 if name != "memory_gib" else 0.1):
@@ -78,6 +78,8 @@ class CheckConfig:
     """Version of this file's form."""
     fail_on: Literal["error", "warning", "info", "never"] | None = None
     """Lowest severity that fails the check."""
+    strict: bool = False
+    """What production does not accept is an error (``--strict``)."""
     exclude: tuple[str, ...] = ()
     """Files to leave out, as shell patterns over their path or name."""
     settings: Mapping[str, float | int | str | bool] = field(default_factory=dict)
@@ -111,6 +113,11 @@ def read_config(path: Path | None) -> CheckConfig:
     if strange:
         raise ConfigError(strange)
     return config
+
+
+def in_production(config: CheckConfig) -> CheckConfig:
+    """The configuration with the severities of production, where it states no others itself."""
+    return replace(config, settings={**STRICT, **config.settings})
 
 
 def _validated(loaded: Any, file: Path) -> CheckConfig:

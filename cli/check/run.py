@@ -11,9 +11,9 @@ from interlock.cli.check.config import CheckConfig
 from interlock.cli.check.sets import file_sets
 from interlock.cli.check.stated import with_stated
 from interlock.cli.reading import Reading, load_text
-from interlock.cli.report import NOT_JUDGED, Located, Result
+from interlock.cli.report import NOT_JUDGED, UNREAD, Located, Result, worst_first
 from interlock.infra.errors import ConfigError, Problem
-from interlock.infra.facts import Bundle, DocumentProblem
+from interlock.infra.facts import PARTLY, Bundle, DocumentProblem, NotJudged
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.findings import Finding, Severity, Subject, Waiver
 from interlock.infra.rules.judge import judge
@@ -29,15 +29,25 @@ def check_reading(reading: Reading, config: CheckConfig, waivers: Sequence[Waive
         judged = judged.joined(_set(reading, files, config, accepted, day))
     bundle, found, broken = judged.bundle, judged.findings, judged.broken
     left = _not_judged(reading, bundle, {finding.subject.file for finding in found}, broken)
-    ordered = sorted((*found, *left), key=lambda finding: (finding.subject.file, finding.subject.document))
-    located = tuple(Located(finding, *_place(reading, finding)) for finding in ordered)
     unjudged = {finding.subject.file for finding in left}
-    skipped = tuple(
-        f"{item.origin.file}: {item.origin.kind}/{item.origin.name}: {item.why}"
-        for item in bundle.not_judged
-        if item.origin.file not in unjudged
-    )
-    return Result(located, tuple(reading.files), len(reading.documents), skipped)
+    beside = [item for item in bundle.not_judged if item.origin.file not in unjudged]
+    partly = [_partly(item) for item in beside if item.code == PARTLY]
+    located = [Located(finding, *_place(reading, finding)) for finding in (*found, *left, *partly)]
+    skipped = tuple(f"{item.origin.file}: {item.origin.kind}/{item.origin.name}: {item.why}" for item in beside if item.code != PARTLY)
+    return Result(tuple(sorted(located, key=worst_first)), tuple(reading.files), len(reading.documents), skipped, _read(bundle))
+
+
+def _partly(item: NotJudged) -> Finding:
+    origin = item.origin
+    subject = Subject(kind=origin.kind, name=origin.name, file=origin.file, document=origin.document)
+    remedy = "check what the chart renders: helm template ... | interlock check -"
+    return Finding(code=PARTLY, severity=Severity.INFO, path=origin.path, summary=item.why, remedy=remedy, fault=UNREAD, subject=subject)
+
+
+def _read(bundle: Bundle) -> int:
+    """How many documents something was known of: an engine, or an object around one."""
+    groups = (getattr(bundle, name) for name in _tuples(bundle) if name != "not_judged")
+    return len({(item.origin.file, item.origin.document) for group in groups for item in group})
 
 
 def _judged(
@@ -113,6 +123,7 @@ def _not_judged(reading: Reading, bundle: Bundle, found: set[str], broken: Mappi
                     path="",
                     summary=why,
                     remedy="nothing to do unless it should be judged: then give the rendered manifest of a vLLM workload",
+                    fault=UNREAD,
                     subject=Subject(file=name),
                 )
             )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from importlib import import_module
 
-from interlock.cli.report.model import NOT_JUDGED, Located, Result
+from interlock.cli.report.model import NOT_JUDGED, UNREAD, Located, Result, worst_first
 
 FORMATS: Mapping[str, tuple[str, str]] = {
     "text": ("plain", "text"),
@@ -24,4 +24,4 @@ def report(result: Result, form: str) -> str:
     return written
 
 
-__all__ = ["FORMATS", "NOT_JUDGED", "Located", "Result", "report"]
+__all__ = ["FORMATS", "NOT_JUDGED", "UNREAD", "Located", "Result", "report", "worst_first"]

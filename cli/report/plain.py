@@ -1,28 +1,55 @@
 """Text for a terminal, and JSON for programs."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from interlock.cli.report.model import NOT_JUDGED, Located, Result
 
 
 def text(result: Result) -> str:
-    """Findings grouped by file and object, each with line and column, and a summary."""
+    """The worst findings first, under file and object, each with line and column; one of several files once, with its places."""
     lines: list[str] = []
-    for (file, kind, name), group in groupby(result.findings, _object):
-        shown = [located for located in group if not located.known]
-        if not shown:
-            continue
-        if shown[0].finding.code == NOT_JUDGED:
-            lines += [f"{file}: not judged: {shown[0].finding.summary}", ""]
+    for (file, kind, name), group in groupby(_blocks(result.told()), lambda block: _object(block[0])):
+        blocks = list(group)
+        if blocks[0][0].finding.code == NOT_JUDGED:
+            lines += [f"{file}: not judged: {blocks[0][0].finding.summary}", ""]
             continue
         lines.append(f"{file}" + (f"  {kind}/{name}" if kind or name else ""))
-        for located in shown:
-            lines += [f"  {located.line}:{located.column}  {line}" if first else f"    {line}" for first, line in _lines(located)]
+        for first, *others in blocks:
+            lines += [f"  {first.line}:{first.column}  {line}" if head else f"    {line}" for head, line in _lines(first)]
+            if others:
+                places = [f"{each.finding.subject.file}:{each.line}" for each in others]
+                more = f", and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
+                lines.append(f"      also: {', '.join(places[:_MOST_PLACES])}{more}")
         lines.append("")
     lines += [f"skipped: {skipped}" for skipped in result.skipped]
     return "\n".join([*lines, result.summary(), ""])
+
+
+_MOST_PLACES = 20
+
+
+def _blocks(told: Sequence[Located]) -> list[list[Located]]:
+    """Findings that say the same of several files are one block, where the first of them stands."""
+    blocks: dict[tuple[object, ...], list[Located]] = {}
+    for located in told:
+        finding = located.finding
+        key: tuple[object, ...] = (
+            finding.code,
+            finding.severity,
+            finding.path,
+            finding.value,
+            finding.summary,
+            finding.waiver,
+            finding.note,
+        )
+        same = blocks.get(key)
+        files = {each.finding.subject.file for each in same or ()}
+        if finding.code == NOT_JUDGED or finding.subject.file in files:
+            key = (*key, finding.subject.file, finding.subject.document, len(blocks))
+        blocks.setdefault(key, []).append(located)
+    return list(blocks.values())
 
 
 def _object(located: Located) -> tuple[str, str, str]:

@@ -22,7 +22,7 @@ def _property(text: str) -> str:
 def github(result: Result) -> str:
     """Workflow commands that GitHub shows beside the line."""
     lines = []
-    for located in result.open:
+    for located in (each for each in result.told() if each.open):
         finding = located.finding
         place = f"file={_property(finding.subject.file)},line={located.line},col={located.column},title={_property(finding.code)}"
         message = finding.summary if finding.code == NOT_JUDGED else f"{finding.path}: {finding.summary}\nfix: {finding.remedy}"
@@ -34,8 +34,9 @@ def markdown(result: Result) -> str:
     """A comment for a pull request, at most 60,000 characters."""
     head = f"### Interlock: {result.summary()}\n"
     body = ""
-    judged = (located for located in result.open if located.finding.code != NOT_JUDGED)
-    for file, group in groupby(judged, lambda located: located.finding.subject.file):
+    judged = [located for located in result.told() if located.open and located.finding.code != NOT_JUDGED]
+    order = {file: -index for index, file in enumerate(reversed([located.finding.subject.file for located in judged]))}
+    for file, group in groupby(sorted(judged, key=lambda located: order[located.finding.subject.file]), _file):
         table = f"\n**{_cell(file)}**\n\n| | line | object | finding | fix |\n| --- | --- | --- | --- | --- |\n"
         rows = "".join(_row(located) for located in group)
         if len(head) + len(body) + len(table) + len(rows) > _LIMIT:
@@ -47,6 +48,10 @@ def markdown(result: Result) -> str:
     if left and len(body) + len("\n".join(left)) < _LIMIT:
         body += "\n<details><summary>not judged</summary>\n\n" + "\n".join(left) + "\n\n</details>\n"
     return head + body
+
+
+def _file(located: Located) -> str:
+    return located.finding.subject.file
 
 
 def _row(located: Located) -> str:

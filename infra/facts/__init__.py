@@ -1,6 +1,7 @@
 """Workload facts: what rules read. Plans, Pulumi properties and anybody's YAML become these; a rule never sees a manifest."""
 
 from interlock.infra.facts.bundle import (
+    PARTLY,
     Autoscaler,
     Budget,
     Bundle,
@@ -40,6 +41,7 @@ from interlock.infra.facts.workload import (
 
 __all__ = [
     "FACTS_VERSION",
+    "PARTLY",
     "ArgProblem",
     "Autoscaler",
     "Budget",

@@ -206,6 +206,10 @@ class Pool:
     """Nodes of one such domain."""
 
 
+PARTLY = "CHECK-002"
+"""Code of a note about a document of which only a part was judged."""
+
+
 @dataclass(frozen=True, slots=True)
 class NotJudged:
     """A file or document that was not judged, and why."""

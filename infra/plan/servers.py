@@ -121,7 +121,7 @@ def decide_rollout(
 ) -> Rollout:
     """How pods are replaced: a surge pod only where the pool has room for one more beside all its servers.
 
-    ``crowded``: why a free share of a card is no room for one more.
+    ``crowded``: why a free share of a card leaves no room for one more.
     """
     strategy = server.rollout.strategy
     if strategy is None:

@@ -85,7 +85,7 @@ def find_launch(command: Sequence[Word], args: Sequence[Word], context: CommandC
     image = context.image
     if not command and image.stock and found and found.engine == "vllm" and found.entrypoint in ("serve", "module", "shell"):
         text = f"the image already starts `vllm serve`, so {words[0].text[:40]!r} reaches it as an argument; set `command` instead"
-        return _with(found, ArgProblem("broken-arg", text, words[0].path, "take the launcher away, so that args begin with the model"))
+        return _with(found, ArgProblem("broken-arg", text, words[0].path, "remove the launcher, so that args begin with the model"))
     if found:
         return found
     if command and command[0].text.startswith("-"):
@@ -109,7 +109,7 @@ def _unlaunched(command: Sequence[Word], words: Sequence[Word], context: Command
     if not command:
         if words[0].text == "serve" and image.engine in ("vllm", ""):
             text = "the image already starts `vllm serve`, so `serve` stands there twice and becomes the model"
-            twice = (ArgProblem("broken-arg", text, words[0].path, "take `serve` away: args begin with the model"),) if image.stock else ()
+            twice = (ArgProblem("broken-arg", text, words[0].path, "remove `serve`: args begin with the model"),) if image.stock else ()
             return Launch("vllm", "image", tuple(words[1:]), problems=twice)
         entrypoint = "image" if image.entrypoint in ("serve", "module", "") else image.entrypoint
         complete = image.engine == "vllm" and image.entrypoint in ("serve", "module", "huggingfaceserver")

@@ -38,4 +38,4 @@ def _unknown(card: Fact[str]) -> bool:
 
 
 def _said(name: str) -> str:
-    return f"{name!r} is no card of the catalog{near_gpus(name)}: memory and number formats were not judged"
+    return f"{name!r} is not a card of the catalog{near_gpus(name)}: memory and number formats were not judged"

@@ -180,7 +180,7 @@ def no_gpu_for_the_engine(workload: Workload, bundle: Bundle, settings: Settings
     "RAY-017",
     Severity.ERROR,
     demand="A cluster whose engines want GPUs has groups with GPUs.",
-    reason="Ray waits for a resource that no pod offers: the deployment stays in DEPLOYING for ever.",
+    reason="Ray waits for a resource that no pod offers: the deployment stays in DEPLOYING forever.",
     source="docs.ray.io, 'Resources' (ray_actor_options, placement groups); KubeRay documentation, 'Using GPUs'",
     remedy="Give a worker group GPUs.",
     fault="no-gpu-resource",

@@ -9,6 +9,8 @@ from interlock.infra.rules.waivers import UNREADABLE
 
 OTHERS = ("GPU-108", UNREADABLE)
 """Codes of findings that no rule over facts makes: a change of sharing in a live cluster, a waiver that cannot be read."""
+STRICT: Mapping[str, str] = {"VER-001.severity": "error"}
+"""Severities in production: what runs today and is another engine tomorrow is refused."""
 LEVELS = ("error", "warning", "info", "off")
 
 
@@ -49,4 +51,4 @@ def _of_another_type(value: object, default: float | int | str | bool) -> str:
     return "" if right else f"{value!r} is not a number of 0 or more, such as {default}"
 
 
-__all__ = ["setting_problems", "stated_problems", "waiver_problems"]
+__all__ = ["STRICT", "setting_problems", "stated_problems", "waiver_problems"]

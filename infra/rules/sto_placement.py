@@ -104,7 +104,7 @@ def _given(volume: Volume, affinity: bool, containers: Iterable[object]) -> bool
     "STO-009",
     Severity.ERROR,
     demand="A pod may run where its volume lies.",
-    reason="The scheduler finds no node that both allow (volume node affinity conflict): the pod stays Pending for ever.",
+    reason="The scheduler finds no node that both allow (volume node affinity conflict): the pod stays Pending forever.",
     source="Kubernetes documentation, 'Persistent Volumes' (node affinity)",
     remedy="Ask for the volume's node, or for a volume on the pod's.",
     fault="volume-node-conflict",

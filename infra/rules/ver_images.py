@@ -44,7 +44,7 @@ def moving(tag: str) -> bool:
 
 @rule(
     "VER-001",
-    Severity.ERROR,
+    Severity.WARNING,
     demand="The engine's image has a version tag or a digest.",
     reason="A moving tag changes the engine under a running service: flags go, defaults move, replicas differ, rollback is void.",
     source="Kubernetes documentation, 'Images'; vLLM release notes (defaults changed in 0.21, flags removed in 0.8 to 0.33)",
@@ -52,6 +52,7 @@ def moving(tag: str) -> bool:
     fault="image-floating",
     links=("https://kubernetes.io/docs/concepts/containers/images/#image-names",),
     settings={"example_tag": "v0.33.0"},
+    ours=Severity.ERROR,
 )
 def floating(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     seen = set()

@@ -8,7 +8,7 @@ import yaml
 
 from tools.common import ROOT
 
-FOLDER = ROOT / "tests" / "data" / "rules"
+FOLDER = ROOT / "cli" / "examples"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from interlock.infra.facts import Fact, Flag, NotJudged, Origin, Workload
+from interlock.infra.facts import PARTLY, Fact, Flag, NotJudged, Origin, Workload
 from interlock.infra.recognise.charts import production_stack as stack
 from interlock.infra.recognise.charts.parts import ADDS, image_of, listed, pod_of
 from interlock.infra.recognise.context import Context
@@ -113,6 +113,23 @@ def _any_chart(node: Node, source: Origin, context: Context, depth: int) -> Resu
             yield from _any_chart(child, source, context, depth + 1)
 
 
+_READ = frozenset(
+    {"image", "repository", "tag", "imageTag", "registry", "command", "resources", "probes", "name", "replicaCount", "replicas"}
+)
+_PLAIN = frozenset({"nodeSelector", "affinity", "tolerations", "volumes", "securityContext", "ports", *_ARGS, *_ENV, *_MODELS, *_PROBES})
+
+
+def _unread(node: Node, source: Origin) -> Iterator[NotJudged]:
+    """What stands beside an engine in the values of a chart that is not known, and means nothing without its templates."""
+    names = [key for key, _ in node.fields()]
+    left = [name for name in names if name not in _READ | _PLAIN]
+    if left:
+        told = ", ".join(left[:6]) + (", ..." if len(left) > 6 else "")
+        read = f"{len(names) - len(left)} of {len(names)} keys read"
+        why = f"values of a chart that is not known: {read}; only its templates say what {told} do"
+        yield NotJudged(source, why, PARTLY)
+
+
 _COMMON = re.compile(r"(?:^|\.)controllers\.[^.]+\.containers\.[^.]+$")
 
 
@@ -148,6 +165,8 @@ def _chart_engine(node: Node, source: Origin, context: Context) -> Result:
     stated = bool(switched) or probes["startupProbe"] or (probes["livenessProbe"]["httpGet"] and not node["startupProbe"])
     adds = ADDS - ({"gpus"} if any("gpu" in (scalar_text(key) or "") for key in limits) else set()) - ({"probes"} if stated else set())
     for item in pod_of(node, container, source, context, adds):
+        if isinstance(item, Workload) and not _COMMON.search(node.path):
+            yield from _unread(node, source)
         if isinstance(item, Workload):
             model = next((node[key].text() for key in _MODELS if node[key] and not node[key].mapping), item.engine.model)
             # Below controllers.*.containers.* of the common library the words are those of the container, and nothing is added.
