@@ -89,7 +89,7 @@ def make(recipe: Recipe[Objects], name: str, args: Any) -> Made[Objects]:
         return Made(args.objects)
     who = f"{recipe.component} {name!r}"
     given = Given(who).read(args, recipe.arguments)
-    values = {**given.values, "name": name}
+    values = {"name": name, **given.values}
     stack = values.get("stack") or pulumi.get_stack()
     if problem := label_value_problem(str(stack)):
         given.wrong("stack", f"{problem}; give another name as the argument stack")

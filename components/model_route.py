@@ -16,6 +16,7 @@ from interlock.infra.manifests.routes import Backend, shared_route
 from interlock.infra.manifests.servers import deployment, service
 from interlock.infra.manifests.sets import RouteObjects
 from interlock.infra.manifests.waivers import carrying
+from interlock.infra.naming import subdomain_problem
 from interlock.infra.plan.types import ClusterPlan
 
 
@@ -39,6 +40,8 @@ class ModelRouteArgs(TypedDict):
     """Namespace of the route and of the Services."""
     backends: list[BackendSettings]
     """The Services, one rule for each prefix."""
+    name: NotRequired[str]
+    """Name of the route; omit for the component's."""
     longest_answer_seconds: NotRequired[int]
     """Longest answer of the servers in seconds, which the timeout must let through; 600 by default."""
     stack: NotRequired[str]
@@ -71,6 +74,8 @@ def _config(name: str, read: Given) -> dict[str, Any]:
     given = read.values
     route, backends = given["route"], given["backends"]
     problems = list(_problems(route, backends))
+    if wrong := subdomain_problem(given.get("name", name)):
+        problems.append(Problem("name", f"{wrong}; state another one as the argument name"))
     if problems:
         raise ConfigError(problems)
     longest = given.get("longest_answer_seconds", 600)

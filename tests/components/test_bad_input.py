@@ -44,6 +44,7 @@ WRONG: list[tuple[type[pulumi.ComponentResource], dict[str, Any], tuple[str, ...
     (ModelRoute, {"route.host": "https://a.example.org"}, ("route.host: 'https://a.example.org' is not a host name such as",)),
     (ModelRoute, {"route.paths": ["v1"]}, ("route.paths[0]: 'v1' is not a path prefix such as /v1",)),
     (ModelRoute, {"backends[0].prefix": "chat"}, ("backends[0].prefix: 'chat' does not begin with /",)),
+    (ModelRoute, {"name": "Models_1"}, ("name: 'Models_1' cannot name an object", "state another one as the argument name")),
     (QueueAutoscaler, {"load_seconds": 0}, ("load_seconds: 0 is out of range: it must be at least 1",)),
     (ModelStore, {"store.kind": "node-sync"}, ("store.kind: 'node-sync' makes no object of its own: write it into the stores of",)),
     (GpuDevicePlugin, {"layer": {"kind": "installed"}}, ("layer.kind: 'installed' is a layer of somebody else",)),

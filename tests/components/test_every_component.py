@@ -96,6 +96,17 @@ def test_two_in_one_program_share_no_object(case: Case) -> None:
     assert len({each.urn for each in seen.resources}) == len(seen.resources)
 
 
+@each_component
+def test_renamed_with_an_alias_nothing_changes_where_the_names_of_its_objects_are_stated(case: Case) -> None:
+    """The engine finds a child under its former name when that begins with the former name of its parent."""
+    flows: dict[str, Any] = {path: partial(later, value) for path, value in case.flows.items()}
+    before = run(lambda: made(case, {**flows, **case.named}))
+    after = run(lambda: made(case, {**flows, **case.named}, "that", pulumi.ResourceOptions(aliases=[pulumi.Alias(name="it")])))
+    assert "it" in [each.spec.name for each in after.components(case.kind.__name__)[0].request.aliases]
+    former = {each.request.name.replace("that", "it", 1): each.inputs for each in after.objects if each.request.name.startswith("that")}
+    assert former == {each.request.name: each.inputs for each in before.objects}
+
+
 class Outer(pulumi.ComponentResource):
     """Somebody else's component."""
 

@@ -40,6 +40,8 @@ class Case:
     """Changes by path for a second one in the same program."""
     missing: str = ""
     """An argument that cannot be left out."""
+    named: Mapping[str, str] = field(default_factory=dict)
+    """Changes by path that state the names which the component's own name gives otherwise."""
 
 
 CASES = (
@@ -73,6 +75,7 @@ CASES = (
         {"server.gpus": 2, "server.engine.tensor_parallel_size": 4},
         "GPU-001 error: server.gpus = 2: TP 4",
         missing="pool",
+        named={"server.name": "it"},
     ),
     Case(
         ModelRoute,
@@ -92,6 +95,7 @@ CASES = (
         {"route.timeout_seconds": 60, "longest_answer_seconds": 900},
         "NET-006 error: route.timeout_seconds = 60",
         missing="backends",
+        named={"name": "it"},
     ),
     Case(
         QueueAutoscaler,
@@ -123,6 +127,7 @@ CASES = (
         {"store.storage_class": "fast"},
         "store: storage_class mean nothing for kind nfs",
         missing="store",
+        named={"store.name": "it"},
     ),
     Case(
         Workspace,
@@ -176,6 +181,7 @@ CASES = (
         {"tenant.gpus": {"a100": 4}},
         "tenant.gpus.a100: 'a100' is not a pool of this stack; pools: h100",
         missing="tenant",
+        named={"tenant.name": "it"},
     ),
 )
 """Every component has one: tests/components/test_every_component.py sees to it."""

@@ -31,7 +31,9 @@ Arguments have the words of the [configuration](config.md). *flows* marks a valu
 something and decides nothing. Everything else decides what is made and is a plain value; an output there is refused by name.
 `server.engine` takes every [argument of the engine](engine-args.md) by its name. In other languages names are in camelCase
 (`max_model_len` is `maxModelLen`; inside of JSON values they are the engine's own), and messages name a field as Python writes it. A
-component brings no provider of its own: children take the one that it is given.
+component brings no provider of its own: children take the one that it is given, and `protect`, `retainOnDelete` and `transforms` reach
+them too; Pulumi leaves `ignoreChanges` at the component, so put it on a child by a transform. A component that is renamed with an alias
+changes nothing where the names of its objects are stated (`server.name`, `store.name`, `tenant.name`, `name` of a route).
 
 A program in TypeScript or Go generates its SDK from the package, with types for every argument and output
 ([how](#typescript-and-go)).
