@@ -64,9 +64,9 @@ class VllmServer(pulumi.ComponentResource):
     service: pulumi.Output[str]
     """Name of its Service, whose port 80 is named http."""
     selector: pulumi.Output[dict[str, str]]
-    """Labels of its pods, and of no others."""
+    """Labels of the pods that take its requests, and of no others."""
     metrics_port: pulumi.Output[int]
-    """Port of its pods that answers /metrics (and the API), named http."""
+    """Port of these pods that answers /metrics (and the API), named http."""
     gpus: pulumi.Output[int]
     """GPUs, or shares of GPUs, of one replica."""
     secrets: pulumi.Output[dict[str, str]]

@@ -18,7 +18,7 @@ from interlock.infra.manifests.prefetch import prefetch_objects
 from interlock.infra.manifests.priority import priority_objects
 from interlock.infra.manifests.quota import tenant_objects
 from interlock.infra.manifests.runtime import needs_runtime, runtime_objects
-from interlock.infra.manifests.servers import server_objects
+from interlock.infra.manifests.servers import entrance, server_objects
 from interlock.infra.manifests.sets import (
     GpuLayerObjects,
     NodePoolObjects,
@@ -156,7 +156,7 @@ def server_bundle(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str,
         model=server.args.served_model_name,
         gpus=server.gpus,
         port=server.args.port,
-        selector={key: bare(value) for key, value in selector(plan.stack, server.name).items()},
+        selector={key: bare(value) for key, value in {**selector(plan.stack, server.name), **entrance(server)}.items()},
         secrets=secrets_of(server.config),
     )
 

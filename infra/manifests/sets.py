@@ -137,7 +137,7 @@ class ServerObjects(ObjectSet):
     port: int
     """Port of its pods, which answers /metrics too."""
     selector: dict[str, str]
-    """Labels of its pods, and of no others."""
+    """Labels of the pods that take its requests, and of no others."""
     secrets: dict[str, str]
     """Names of Secrets by use."""
 

@@ -83,6 +83,32 @@ def test_a_route_in_front_of_two_servers_has_a_rule_for_each_path() -> None:
     assert seen.values["urls"][2] == "http://models.example.com/code/v1"
 
 
+def test_a_server_over_nodes_names_its_group_and_the_pods_that_take_requests_and_waits_as_long_as_the_plan() -> None:
+    server: Any = {"model": {"id": "deepseek-ai/DeepSeek-R1"}, "engine": {"tensor_parallel_size": 8, "pipeline_parallel_size": 2}}
+    pool: Any = {"name": "h100", "gpu": "h100-80gb-sxm", "gpus_per_node": 8, "nodes": 4, "cpu": "160", "memory": "2Ti"}
+    args: Any = {"server": {**server, "nodes": 2}, "pool": pool, "namespace": "team-a"}
+
+    def program() -> dict[str, Any]:
+        made = VllmServer("big", args)
+        return {name: getattr(made, name) for name in ("deployment", "service", "selector", "metrics_port", "gpus", "url")}
+
+    seen = run(program)
+    kinds = {each.inputs["kind"]: each for each in seen.objects}
+    group, service = kinds["LeaderWorkerSet"], kinds["Service"].inputs
+    templates = group.inputs["spec"]["leaderWorkerTemplate"]
+    assert (seen.values["deployment"], seen.values["service"]) == (group.inputs["metadata"]["name"], service["metadata"]["name"])
+    assert seen.values["selector"] == service["spec"]["selector"]
+    assert seen.values["selector"].items() <= templates["leaderTemplate"]["metadata"]["labels"].items()
+    assert not seen.values["selector"].items() <= templates["workerTemplate"]["metadata"]["labels"].items()
+    (port,) = templates["leaderTemplate"]["spec"]["containers"][0]["ports"]
+    assert (port["name"], port["containerPort"]) == ("http", seen.values["metrics_port"])
+    assert (seen.values["gpus"], seen.values["url"]) == (16, "http://big.team-a.svc.cluster.local/v1")
+    startup = templates["leaderTemplate"]["spec"]["containers"][0]["startupProbe"]
+    waits = group.request.customTimeouts
+    assert int(waits.create.removesuffix("s")) > startup["periodSeconds"] * startup["failureThreshold"]
+    assert int(waits.delete.removesuffix("s")) > templates["leaderTemplate"]["spec"]["terminationGracePeriodSeconds"]
+
+
 def test_an_example_is_short() -> None:
     lines = [line for line in Path(ROOT, "examples/own-program/__main__.py").read_text("utf-8").splitlines() if line.strip()]
     assert len(lines) <= 35
