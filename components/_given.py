@@ -134,7 +134,8 @@ class Given:
             self.unreadable = True
             return None
         digest = path.endswith("digest")
-        stand_in = content_hash([self.component, path], 64) if digest else f"input-{content_hash([self.component, path], 12)}"
+        # The same one whatever the component is called: it may stand in content that names an object.
+        stand_in = content_hash(path, 64) if digest else f"input-{content_hash(path, 12)}"
         self.outputs[stand_in] = pulumi.Output.from_input(value).apply(lambda known: self._known(known, path, digest))
         return f"sha256:{stand_in}" if digest else stand_in
 

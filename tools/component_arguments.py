@@ -55,6 +55,8 @@ FILES: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
 }
 FLOWS: dict[type[BaseModel], tuple[str, ...]] = {
     ServerConfig: ("hub_token_secret",),
+    ImageConfig: ("pull_secrets",),
+    GpuLayerConfig: ("pull_secrets",),
     RouteConfig: ("host", "gateway", "gateway_namespace", "tls_secret"),
     AutoscaleConfig: ("prometheus",),
     StoreConfig: ("claim", "server", "handle", "secret"),
@@ -110,7 +112,9 @@ def field_lines(model: type[BaseModel], name: str, field: FieldInfo) -> tuple[li
     """Lines of one field, and the classes that it names."""
     text, named = text_of(field.annotation)
     if name in FLOWS.get(model, ()):
-        text, named = f"pulumi.Input[{text}]", named | {"pulumi"}
+        # Of a list each item flows: how many there are decides what is made.
+        text = f"list[pulumi.Input[{text[5:-1]}]]" if text.startswith("list[") else f"pulumi.Input[{text}]"
+        named |= {"pulumi"}
     if not field.is_required() or name in NAMED_BY_THE_COMPONENT.get(model, ()):
         text, named = f"NotRequired[{text}]", named | {"NotRequired"}
     return [f"    {name}: {text}", *_docstring(field.description or "", 4)], named

@@ -2,6 +2,8 @@
 
 from typing import NotRequired, TypedDict
 
+import pulumi
+
 from interlock.infra.config.platform import GpuLayerKind
 from interlock.infra.config.tenants import PodSecurity
 
@@ -18,7 +20,7 @@ class GpuLayerSettings(TypedDict):
     """For installed: ConfigMap with the plugin's configs by name; shared and MIG pools are checked against its keys."""
     image: NotRequired[str]
     """Another image of the device plugin, with tag and digest; omit for the pinned one."""
-    pull_secrets: NotRequired[list[str]]
+    pull_secrets: NotRequired[list[pulumi.Input[str]]]
     """Names of existing pull Secrets in that namespace."""
     cdi: NotRequired[bool]
     """Hand devices over by the Container Device Interface (containerd and CRI-O of the last years); false = environment variable."""

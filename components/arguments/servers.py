@@ -46,7 +46,7 @@ class ImageSettings(TypedDict):
     """vLLM version inside ``reference``, such as 0.33.0; needed where its tag does not say it, as with an image of your own."""
     pull_policy: NotRequired[str]
     """imagePullPolicy; omit for IfNotPresent."""
-    pull_secrets: NotRequired[list[str]]
+    pull_secrets: NotRequired[list[pulumi.Input[str]]]
     """Names of existing pull Secrets."""
     registry: NotRequired[str]
     """Mirror that stands in for the image's own registry (air-gapped clusters)."""

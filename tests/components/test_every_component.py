@@ -216,7 +216,7 @@ def _flowing_places(properties: Any, definitions: Any, path: str) -> Any:
         definition = definitions.get_type_definition(inner) if inner.ref and ":" in inner.ref else None
         if definition and not definition.enum:
             yield from _flowing_places(definition.properties, definitions, place)
-        elif not wanted.plain:
+        elif not inner.plain:
             yield place
 
 
