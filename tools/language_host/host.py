@@ -26,9 +26,8 @@ PROGRAM = Path(__file__).with_name("program.py")
 MESSAGE_ALREADY_SHOWN = 32
 GRPC_OPTIONS = [("grpc.max_receive_message_length", 400 * 1024 * 1024), ("grpc.max_send_message_length", 400 * 1024 * 1024)]
 LIST_PLUGINS = (
-    "import importlib.metadata as m, json, pathlib\n"
-    "print(json.dumps([json.loads(pathlib.Path(f.locate()).read_text())"
-    " for d in m.distributions() for f in d.files or () if f.name == 'pulumi-plugin.json']))"
+    "import json, pathlib, sys\n"
+    "print(json.dumps([json.loads(f.read_text()) for p in sys.path for f in pathlib.Path(p).glob('*/pulumi-plugin.json')]))"
 )
 LIST_PACKAGES = (
     "import importlib.metadata as m, json\n"
