@@ -20,6 +20,7 @@ from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.models import ImageConfig, ModelConfig
 from interlock.infra.config.platform import GpuLayerConfig, PriorityClassConfig
 from interlock.infra.config.pools import DomainConfig, KarpenterConfig, PoolConfig, ShareConfig
+from interlock.infra.config.runtime import RuntimeConfig
 from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig
 from interlock.infra.config.servers import ExtraConfig, ServerConfig
 from interlock.infra.config.stores import PrefetchConfig, StoreConfig
@@ -44,7 +45,7 @@ FILES: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
     "engine": ("Engine flags by vLLM's own names.", (EngineArgs,)),
     "servers": (
         "A server as the config describes it.",
-        (ModelConfig, ImageConfig, RouteConfig, AutoscaleConfig, RolloutConfig, WishesConfig, ExtraConfig, ServerConfig),
+        (ModelConfig, ImageConfig, RouteConfig, RuntimeConfig, AutoscaleConfig, RolloutConfig, WishesConfig, ExtraConfig, ServerConfig),
     ),
     "pools": ("A pool as the config describes it.", (ShareConfig, KarpenterConfig, DomainConfig, PoolConfig)),
     "stores": ("A store as the config describes it.", (PrefetchConfig, StoreConfig)),

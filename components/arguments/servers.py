@@ -7,6 +7,7 @@ import pulumi
 from interlock.components.arguments.engine import EngineSettings
 from interlock.infra.config.exposure import RouteKind
 from interlock.infra.config.models import ImageTrack
+from interlock.infra.config.runtime import LogForm
 from interlock.infra.config.scaling import RolloutStrategy, ScalerKind
 from interlock.infra.config.servers import Balance
 from interlock.infra.config.wishes import Goal, Task
@@ -71,6 +72,21 @@ class RouteSettings(TypedDict):
     """Name of an existing TLS Secret; omit for plain HTTP at this hop."""
     paths: NotRequired[list[str]]
     """Path prefixes that are exposed."""
+
+
+class RuntimeSettings(TypedDict):
+    """The supervisor around the engine (runtime.md). It needs an image whose ``python3`` is 3.11 or later, as in the stock one."""
+
+    supervised: NotRequired[bool]
+    """The engine runs under the supervisor: a drain loses no request, a hang is seen, and a pod says why it ended; false = the engine is
+    the container's first process, drained by its own shutdown timeout and watched by /health."""
+    preflight: NotRequired[bool]
+    """An init container looks at GPUs, driver, memory and model files before the engine starts."""
+    hang_seconds: NotRequired[int]
+    """Seconds without an engine step after which a pod that has work is replaced; omit to let the planner decide: the longest step,
+    rounded up to 120, 300, 600, 900, 1800 or 3600 s, so that a new prediction restarts nothing."""
+    log: NotRequired[LogForm]
+    """text (the engine's lines as they are), or json (each line as one object)."""
 
 
 class AutoscaleSettings(TypedDict):
@@ -182,6 +198,8 @@ class ServerSettings(TypedDict):
     """Longest answer that a client may wait for; timeouts and drain follow from it."""
     rollout: NotRequired[RolloutSettings]
     """How replicas are replaced."""
+    runtime: NotRequired[RuntimeSettings]
+    """What runs beside the engine in its pods."""
     autoscale: NotRequired[AutoscaleSettings]
     """Autoscaling; omit for a fixed number of replicas."""
     route: NotRequired[RouteSettings]

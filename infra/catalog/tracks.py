@@ -19,6 +19,8 @@ class TrackImage(BaseModel):
     """``sha256:...``; None = unproven, the plan says so."""
     vllm: str
     """vLLM version inside."""
+    cuda: str | None
+    """CUDA version that the engine runs on; None = none."""
     command: tuple[str, ...]
     """Command that serves; the arguments follow."""
     env: dict[str, str]

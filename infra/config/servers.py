@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from interlock.infra.config.base import Bytes, Config, Name, ObjectName, Plain, Quantity
 from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.models import ImageConfig, ModelConfig
+from interlock.infra.config.runtime import RuntimeConfig
 from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig
 from interlock.infra.config.wishes import WishesConfig
 from interlock.infra.engine.args import EngineArgs
@@ -83,6 +84,8 @@ class ServerConfig(Config):
     """Longest answer that a client may wait for; timeouts and drain follow from it."""
     rollout: RolloutConfig = RolloutConfig()
     """How replicas are replaced."""
+    runtime: RuntimeConfig = RuntimeConfig()
+    """What runs beside the engine in its pods."""
     autoscale: AutoscaleConfig | None = None
     """Autoscaling; omit for a fixed number of replicas."""
     route: RouteConfig | None = None

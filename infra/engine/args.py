@@ -160,7 +160,7 @@ class Group(BaseModel):
         return [*argv, "--headless"] if worker else argv
 
 
-_OF_REQUESTS = frozenset({"shutdown_timeout", "api_server_count"})
+_OF_REQUESTS = frozenset({"shutdown_timeout", "api_server_count", "middleware"})
 """Arguments of an API server: a headless worker stops when it is told to, and refuses a count."""
 
 
@@ -183,6 +183,8 @@ class ServeArgs(BaseModel):
     """Seconds that running requests get after SIGTERM; vLLM's default 0 aborts them."""
     api_server_count: int | None = Field(default=None, ge=1)
     """API server processes; several lose unfinished requests at a stop, and one for each data-parallel rank is vLLM's default."""
+    middleware: tuple[str, ...] = ()
+    """Classes of ours that the API server loads, before a person's own: the last one named is the outermost."""
     group: Group | None = None
     """The replica's pods, where it has several."""
     extra: tuple[str, ...] = ()
@@ -193,8 +195,8 @@ class ServeArgs(BaseModel):
         left_out = _OF_REQUESTS if worker and self.group and self.group.headless else frozenset()
         argv = [self.model, *words("served_model_name", self.served_model_name), *words("port", self.port)]
         argv += words("revision", self.revision)
-        own = {"shutdown_timeout": self.shutdown_timeout, "api_server_count": self.api_server_count}
-        for name, value in (own | self.engine.stated()).items():
+        own = {"shutdown_timeout": self.shutdown_timeout, "api_server_count": self.api_server_count, "middleware": self.middleware}
+        for name, value in (*own.items(), *self.engine.stated().items()):
             argv += [] if name in left_out else words(name, value)
         argv += self.group.words(worker=worker) if self.group else []
         return (*argv, *self.extra)

@@ -23,6 +23,7 @@ from interlock.infra.facts.monitoring import Query, Scrape
 from interlock.infra.facts.nodes import SharingConfig
 from interlock.infra.facts.origin import Origin, Place
 from interlock.infra.facts.ray import RayFacts, ServeDeployment
+from interlock.infra.facts.supervisor import Supervisor
 from interlock.infra.facts.workload import (
     FACTS_VERSION,
     ArgProblem,
@@ -76,6 +77,7 @@ __all__ = [
     "SharingConfig",
     "State",
     "StorageClass",
+    "Supervisor",
     "Volume",
     "Workload",
     "absent",

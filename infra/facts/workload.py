@@ -8,6 +8,7 @@ from typing import Any
 from interlock.infra.facts.fact import Fact, absent, unknown
 from interlock.infra.facts.origin import Origin, Place
 from interlock.infra.facts.ray import RayFacts
+from interlock.infra.facts.supervisor import Supervisor
 
 FACTS_VERSION = 1
 
@@ -82,6 +83,10 @@ class Engine:
     """Dtype of the checkpoint: bfloat16, float16, float32."""
     lora_rank: Fact[int] = Fact()
     """Largest rank of the adapters that will be loaded."""
+    supervisor: Supervisor | None = None
+    """Our supervisor, where it starts the engine."""
+    longest_step: Fact[float] = Fact()
+    """Predicted upper bound of one step in seconds."""
     config: Mapping[str, Any] | None = None
     """The model's config.json, whole, where it was given; wins over the catalog."""
     vocabulary: Fact[int] = Fact()
@@ -129,6 +134,8 @@ class Probe:
     grace_period: Fact[float] = Fact()
     handler: str = ""
     """``http``, ``tcp``, ``grpc`` or ``exec``; empty when it is not stated or not known."""
+    silence: Fact[float] = Fact()
+    """Of our own exec probe: seconds without an engine step, with work to do, after which it fails; absent for every other probe."""
     command: Fact[tuple[str, ...]] = Fact()
     """Words that an ``exec`` probe runs."""
 
@@ -220,6 +227,8 @@ class Pod:
     """Pods of this template in one replica (absent = 1)."""
     containers: tuple[Container, ...] = ()
     """Engines, sidecars and init containers."""
+    preflight: Container | None = None
+    """Our own look at the machine before the engine starts: a copy of the engine's container that starts no engine."""
     volumes: tuple[Volume, ...] = ()
     node_selector: Mapping[str, Fact[str]] = field(default_factory=dict)
     affinity: bool = False

@@ -36,6 +36,7 @@ def server_facts(plan: ClusterPlan, server: PlannedServer) -> Encoded:
             **({"vllm": put(server.vllm, "image.reference", "image")} if server.vllm else {}),
             "load_seconds": put(math.ceil(server.times.load), "startup_seconds", "startup"),
             "least_load_seconds": put(math.floor(server.start.cold.container.low), "startup_seconds", "startup"),
+            **({"longest_step_seconds": put(math.ceil(server.times.step), "model", "step")} if server.supervised else {}),
             "longest_answer_seconds": put(server.times.longest_answer, "longest_answer_seconds"),
             "pool": pool_facts(plan.pool(server.pool)),
         }

@@ -67,6 +67,11 @@ def bare(value: Any) -> Any:
     return value.value if isinstance(value, Placed) else value
 
 
+def replaced(placed: Any, value: Any) -> Any:
+    """``value`` from where ``placed`` came."""
+    return Placed(value, placed.source) if isinstance(placed, Placed) else value
+
+
 def traced(patch: Any, field: str) -> Any:
     """A person's own structure with every leaf placed under its own path."""
     if isinstance(patch, Mapping):

@@ -10,7 +10,9 @@ from interlock.infra.manifests.common import labels
 from interlock.infra.manifests.dra import CLAIM, claim_name
 from interlock.infra.manifests.node_pools import DO_NOT_DISRUPT
 from interlock.infra.manifests.placed import merged, put, traced
+from interlock.infra.manifests.runtime import needs_archive, runtime_volume
 from interlock.infra.manifests.stores import pod_storage
+from interlock.infra.manifests.supervised import liveness, run_command, supervised
 from interlock.infra.naming import label
 from interlock.infra.plan.servers import CACHE_DIR
 from interlock.infra.plan.types import ClusterPlan, PlannedPods, PlannedPool, PlannedServer, PodRole
@@ -34,7 +36,7 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
     spec: dict[str, Any] = {
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": put(grace, "rollout.drain_seconds", "drain", plus=grace - server.times.engine_shutdown),
+        "terminationGracePeriodSeconds": put(grace, "rollout.drain_seconds", "drain", plus=grace - server.times.drain),
         "nodeSelector": {key: put(value, "pool" if key == label("pool") else f"{pool_at}.labels") for key, value in pool.selector.items()},
         "tolerations": [*tolerations, *traced(config.extra.tolerations, "extra.tolerations")],
         "securityContext": pod_security(),
@@ -42,6 +44,7 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
             put({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": server.shm}}, "shm", "shm"),
             {"name": "cache", "emptyDir": {}},
             {"name": "tmp", "emptyDir": {}},
+            *([runtime_volume()[0]] if needs_archive(server, stores) else []),
             *put_all(storage.volumes),
         ],
         "containers": [engine_container(server, pool, put_all(storage.mounts), pods)],
@@ -54,7 +57,9 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
         spec["priorityClassName"] = put(plan.priority_classes.get(config.priority_class, config.priority_class), "priority_class")
     if config.image.pull_secrets:
         spec["imagePullSecrets"] = [{"name": put(name, f"image.pull_secrets[{at}]")} for at, name in enumerate(config.image.pull_secrets)]
-    return {"metadata": pod_metadata(plan, server, pool, pods), "spec": merged(spec, config.extra.pod_patch, "extra.pod_patch")}
+    patched = merged(spec, config.extra.pod_patch, "extra.pod_patch")
+    whole = supervised(patched, ENGINE, server, pool, pods) if server.supervised else patched
+    return {"metadata": pod_metadata(plan, server, pool, pods), "spec": whole}
 
 
 def put_all(items: list[dict[str, Any]]) -> list[Any]:
@@ -94,8 +99,7 @@ def engine_container(server: PlannedServer, pool: PlannedPool, mounts: list[Any]
         "name": ENGINE,
         "image": put(server.image, "image.reference", "image"),
         "imagePullPolicy": put(image.pull_policy or "IfNotPresent", "image.pull_policy"),
-        "command": put(list(server.command), "image.track"),
-        "args": arguments(server, pods),
+        **started(server, pods),
         "env": environment(server),
         **({"ports": [{"name": "http", "containerPort": server.args.port, "protocol": "TCP"}]} if serves else {}),
         "resources": resources(server, pool, pods),
@@ -107,9 +111,18 @@ def engine_container(server: PlannedServer, pool: PlannedPool, mounts: list[Any]
             {"name": "shm", "mountPath": "/dev/shm"},
             {"name": "cache", "mountPath": CACHE_DIR},
             {"name": "tmp", "mountPath": "/tmp"},
+            *([runtime_volume()[1]] if server.supervised else []),
             *mounts,
         ],
     }
+
+
+def started(server: PlannedServer, pods: PlannedPods) -> dict[str, Any]:
+    """Command and args: the engine's own command line stands in the args when a supervisor starts it."""
+    line = [put(word, "image.track") for word in server.command]
+    if not server.supervised:
+        return {"command": line, "args": arguments(server, pods)}
+    return {"command": put(run_command(), "runtime", "runtime"), "args": [*line, *arguments(server, pods)]}
 
 
 def takes_requests(server: PlannedServer, pods: PlannedPods) -> bool:
@@ -119,9 +132,12 @@ def takes_requests(server: PlannedServer, pods: PlannedPods) -> bool:
 
 
 def wait_at_end(server: PlannedServer, *, serves: bool) -> Any:
-    """Seconds before the engine is told to stop: a worker outlives the requests that its leader still answers."""
+    """Seconds before the container is told to stop. A worker outlives the requests that its leader still answers: by its supervisor,
+    which waits for the leader, or else here."""
     wait = server.times.deregistration
-    return wait if serves else put(wait + server.times.engine_shutdown, "rollout.drain_seconds", "drain", plus=wait)
+    if serves or server.supervised:
+        return wait
+    return put(wait + server.times.drain, "rollout.drain_seconds", "drain", plus=wait)
 
 
 def resources(server: PlannedServer, pool: PlannedPool, pods: PlannedPods) -> dict[str, Any]:
@@ -146,6 +162,7 @@ _ARGUMENTS = {
     "served-model-name": ("served_name", "served_name"),
     "revision": ("model.revision", "model_path"),
     "shutdown-timeout": ("rollout.drain_seconds", "drain"),
+    "middleware": ("runtime", "runtime"),
     "port": ("engine", ""),
     **dict.fromkeys(("nnodes", "node-rank", "master-addr"), ("nodes", "layout")),
     **dict.fromkeys(("headless", "data-parallel-external-lb", "data-parallel-hybrid-lb"), ("balance", "layout")),
@@ -196,11 +213,13 @@ def environment(server: PlannedServer) -> list[dict[str, Any]]:
 
 
 def probes(server: PlannedServer) -> dict[str, Any]:
-    """Startup for the whole load time, readiness by HTTP, a patient liveness with a short grace of its own."""
+    """Startup for the whole load time, readiness by HTTP, and liveness with a short grace of its own: by the supervisor's heartbeats, or
+    a patient one where nothing supervises."""
     get = {"httpGet": {"path": "/health", "port": "http"}, "timeoutSeconds": 5}
+    alive = {**get, "periodSeconds": PROBE_PERIOD, "failureThreshold": 6, "terminationGracePeriodSeconds": 30}
     tries = put(-(-server.times.startup // PROBE_PERIOD), "startup_seconds", "startup")
     return {
         "startupProbe": {**get, "periodSeconds": PROBE_PERIOD, "failureThreshold": tries},
         "readinessProbe": {**get, "periodSeconds": 5, "failureThreshold": 3},
-        "livenessProbe": {**get, "periodSeconds": PROBE_PERIOD, "failureThreshold": 6, "terminationGracePeriodSeconds": 30},
+        "livenessProbe": liveness(server) if server.supervised else alive,
     }

@@ -11,11 +11,11 @@ from functools import cache
 from typing import Any
 
 from interlock.infra.config.cluster import ClusterConfig
-from interlock.infra.config.stores import StoreKind
+from interlock.infra.config.stores import StoreConfig, StoreKind
 from interlock.infra.manifests.archive import NAME, archive
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.naming import joined, label
-from interlock.infra.plan.types import ClusterPlan
+from interlock.infra.plan.types import ClusterPlan, PlannedServer
 
 FOLDER = "/opt/interlock"
 ARCHIVE = f"{FOLDER}/{NAME}"
@@ -70,6 +70,13 @@ def command(*words: str) -> list[str]:
     return ["python3", "-I", ARCHIVE, *words]
 
 
+def needs_archive(server: PlannedServer, stores: Mapping[str, StoreConfig]) -> bool:
+    """Whether the server's pods run the archive: as its supervisor, or to copy weights to the node."""
+    store = stores.get(server.config.weights or "")
+    return server.supervised or (store is not None and store.kind is StoreKind.NODE_SYNC)
+
+
 def needs_runtime(config: ClusterConfig, plan: ClusterPlan) -> bool:
     """Whether any pod of the stack runs it."""
-    return any(store.prefetch or store.kind is StoreKind.NODE_SYNC for store in config.stores)
+    stores = {store.name: store for store in config.stores}
+    return any(store.prefetch for store in config.stores) or any(needs_archive(server, stores) for server in plan.servers)

@@ -21,6 +21,8 @@ _START = (
     *_SIZE,
 )
 _LOAD = (*_SIZE, "longest_answer_seconds")
+# What preflight is told of the machine.
+_LOOKS = ("runtime", "shm", "memory", "weights", "stores", *_SIZE)
 
 DECISIONS: Mapping[str, tuple[str, ...]] = {
     "tensor_parallel_size": _SIZE,
@@ -62,6 +64,11 @@ DECISIONS: Mapping[str, tuple[str, ...]] = {
     "replicas": ("autoscale",),
     "rollout": ("rollout.strategy", *_ROOM),
     "startup": _START,
+    "runtime": ("runtime", "image"),
+    "step": _LOAD,
+    "hang": ("runtime", *_LOAD),
+    "preflight": _LOOKS,
+    "settings": (*_LOOKS, "rollout.drain_seconds", "longest_answer_seconds", "route.timeout_seconds", "route"),
     "drain": ("longest_answer_seconds", "route.timeout_seconds", "route"),
     "progress": ("startup_seconds", "rollout", "longest_answer_seconds", "route", *_START, *_ROOM),
     "scale_up": _START,

@@ -23,6 +23,8 @@ class ModelShape:
     weight_bytes: int | None
     max_position: int | None
     source: str
+    width: int | None = None
+    """Layers x query heads x head size, for the work of attention."""
 
 
 def model_shape(model: ModelConfig, quantization: str | None = None) -> ModelShape:
@@ -37,6 +39,7 @@ def model_shape(model: ModelConfig, quantization: str | None = None) -> ModelSha
         stated or whole_weights(facts) or None,
         model.max_position or facts.max_position or None,
         "the config" if stated else f"catalog: {facts.source}" if facts.source else "its own config.json",
+        facts.layers * facts.attention_heads * facts.head_dim or None,
     )
 
 

@@ -17,6 +17,7 @@ from interlock.infra.plan.layout import Layout, group_of
 from interlock.infra.plan.models import ModelShape, fit, model_shape
 from interlock.infra.plan.pools import PodDemand, resource_name, shares_per_card
 from interlock.infra.plan.reasons import SET, Reason
+from interlock.infra.plan.runtime import MIDDLEWARE, decide_hang, decide_runtime, step_seconds
 from interlock.infra.plan.shares import beyond_its_share
 from interlock.infra.plan.start import server_start
 from interlock.infra.plan.stores import model_path, weights_store
@@ -44,14 +45,19 @@ def planned_server(config: ClusterConfig, index: int, made: Engine, free: Mappin
     rollout = decide_rollout(server, demand, free, why, crowded=beyond_its_share(pool, engine))
     store = weights_store(config, server)
     start = server_start(server, engine, pool, store, weights=shape.weight_bytes, nodes=lies.nodes)
-    times = time_budget(server, start, rollout, demand.count)
+    supervised = decide_runtime(server, why)
+    step = step_seconds(made, shape, offloaded)
+    times = time_budget(server, start, rollout, demand.count, supervised=supervised, step=step)
     shm = server.shm or ("8Gi" if demand.units > 1 else "1Gi")
     decide_times(server, times, start, why)
+    if supervised:
+        decide_hang(server, times, step, why)
     return PlannedServer(
         **_identity(config, index),
         **_counts(server, lies, engine),
         resource=resource_name(pool),
-        args=serve_args(server, engine, times.engine_shutdown, model_path(server, store), lies.nodes),
+        args=serve_args(server, engine, times.engine_shutdown, model_path(server, store), lies.nodes, supervised=supervised),
+        supervised=supervised,
         cpu=server.cpu or decide_cpu(pool, lies.units, why),
         memory=decide_memory(server, shape, offloaded // lies.nodes, why, ranks=lies.ranks(engine), shm=bytes_of(shm)),
         shm=shm,
@@ -146,7 +152,7 @@ def decide_times(server: ServerConfig, times: TimeBudget, start: PlannedStart, w
     if server.rollout.drain_seconds is None:
         longest = f"the longest answer {times.longest_answer} s"
         route = f" and the route's timeout {times.gateway} s" if times.gateway else ""
-        why["drain"] = Reason(value=f"{times.engine_shutdown} s", reason=f"{longest}{route}")
+        why["drain"] = Reason(value=f"{times.drain} s", reason=f"{longest}{route}")
 
 
 def _span(seconds: Estimate) -> str:
@@ -182,7 +188,7 @@ def image_reference(config: ImageConfig, image: TrackImage) -> str:
     return f"{config.registry.rstrip('/')}/{reference}" if config.registry else reference
 
 
-def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int, path: str, nodes: int) -> ServeArgs:
+def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int, path: str, nodes: int, *, supervised: bool) -> ServeArgs:
     """The whole command line. A folder is one revision already, so none is named beside it."""
     return ServeArgs(
         model=path,
@@ -191,6 +197,7 @@ def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int, path: st
         engine=engine,
         shutdown_timeout=None if comes_later("--shutdown-timeout", version_of(server)) else shutdown,
         api_server_count=1 if engine.dp > 1 and "api_server_count" not in engine.stated() else None,
+        middleware=(MIDDLEWARE,) if supervised else (),
         group=group_of(server, engine, nodes),
         extra=tuple(server.extra.args),
     )

@@ -1,15 +1,18 @@
-"""One chain of times: load < ready timeout <= startup budget < progress deadline < update timeout, and the drain budget."""
+"""One chain of times: load < ready timeout <= startup budget < progress deadline < update timeout, and what a stop may take."""
 
 import math
 from dataclasses import dataclass
 
 from interlock.infra.config.servers import ServerConfig
-from interlock.infra.plan.rungs import rung
+from interlock.infra.plan.rungs import SILENCES, rung
 from interlock.infra.plan.types import PlannedStart, TimeBudget
 
 DEREGISTRATION_SECONDS = 15
 """Endpoints and gateways have stopped sending by then; Kubernetes gives no signal, so it is a wait."""
 GRACE_MARGIN = 10
+ENGINE_SECONDS = 20
+"""--shutdown-timeout under a supervisor, which has drained before: 0 would kill the engine core, which then leaves shared memory."""
+TEARDOWN_SECONDS = ENGINE_SECONDS + 5
 ROLLOUT_MARGIN = 120
 MINUTE = 60
 
@@ -30,15 +33,16 @@ class Rollout:
         return 1 if self.recreate else -(-replicas // max(1, self.surge + self.unavailable))
 
 
-def time_budget(server: ServerConfig, start: PlannedStart, rollout: Rollout, replicas: int) -> TimeBudget:
-    """All times of a server in seconds."""
+def time_budget(server: ServerConfig, start: PlannedStart, rollout: Rollout, replicas: int, *, supervised: bool, step: float) -> TimeBudget:
+    """All times of a server in seconds; ``step``: the engine's longest."""
     load, before = start.cold.container, start.cold.before.high
     startup = server.startup_seconds or rung(load.high)
     gateway = server.route.timeout_seconds if server.route else None
     answer = server.longest_answer_seconds
-    drain = server.rollout.drain_seconds
-    shutdown = drain if drain is not None else max(answer, gateway or 0)
-    grace = DEREGISTRATION_SECONDS + shutdown + GRACE_MARGIN
+    stated = server.rollout.drain_seconds
+    drain = stated if stated is not None else max(answer, gateway or 0)
+    teardown = TEARDOWN_SECONDS if supervised else 0
+    grace = DEREGISTRATION_SECONDS + drain + teardown + GRACE_MARGIN
     # Without a surge pod the old one drains before the new one starts, inside the same deadline.
     progress = startup + math.ceil(before / MINUTE) * MINUTE + ROLLOUT_MARGIN + (0 if rollout.surge else grace)
     return TimeBudget(
@@ -52,6 +56,10 @@ def time_budget(server: ServerConfig, start: PlannedStart, rollout: Rollout, rep
         longest_answer=answer,
         gateway=gateway,
         deregistration=DEREGISTRATION_SECONDS,
-        engine_shutdown=shutdown,
+        drain=drain,
+        engine_shutdown=ENGINE_SECONDS if supervised else drain,
+        teardown=teardown,
+        step=step,
+        hang=server.runtime.hang_seconds or rung(step, SILENCES),
         grace=grace,
     )

@@ -107,10 +107,18 @@ class TimeBudget(Planned):
     """Timeout of the route; 0 = never, None = no route."""
     deregistration: int
     """preStop: seconds until endpoints are gone everywhere."""
+    drain: int
+    """Seconds that running requests get at a stop."""
     engine_shutdown: int
-    """--shutdown-timeout: the engine finishes what runs."""
+    """--shutdown-timeout: without a supervisor the drain, else what the engine gets to end when it has nothing to do."""
+    teardown: int
+    """From the end of the drain until the supervisor kills what is left of the engine; 0 without a supervisor."""
+    step: float
+    """Upper bound of one step of the engine."""
+    hang: int
+    """Seconds without an engine step after which a supervised pod that has work is replaced."""
     grace: int
-    """terminationGracePeriodSeconds."""
+    """terminationGracePeriodSeconds: deregistration + drain + teardown + 10."""
 
 
 class PlannedStart(Planned):
@@ -171,7 +179,9 @@ class PlannedServer(Planned):
     vllm: str
     """vLLM version in the image; empty when it cannot be told."""
     command: tuple[str, ...]
-    """Container command."""
+    """Command that starts the engine."""
+    supervised: bool
+    """Whether the engine runs under the supervisor."""
     args: ServeArgs
     """Engine arguments."""
     env: dict[str, str]

@@ -81,6 +81,8 @@ def find_launch(command: Sequence[Word], args: Sequence[Word], context: CommandC
     words = (*command, *args)
     if not words:
         return _bare_image(context.image)
+    if command and _base(command[0].text) in table(_FILE)["idle"] and _base(command[0].text) not in table(_FILE)["runs"]:
+        return Launch("idle", _base(command[0].text))  # what follows are its arguments, whatever they look like
     found = _direct(words, context, 0)
     image = context.image
     if not command and image.stock and found and found.engine == "vllm" and found.entrypoint in ("serve", "module", "shell"):

@@ -14,6 +14,7 @@ from interlock.infra.recognise.document import Node
 from interlock.infra.recognise.env import Environment, read_environment
 from interlock.infra.recognise.images import Image, read_image
 from interlock.infra.recognise.leftovers import is_placeholder
+from interlock.infra.recognise.supervised import silence_of
 
 _PROBES = {"startup": "startupProbe", "readiness": "readinessProbe", "liveness": "livenessProbe"}
 _HANDLERS = {"httpGet": "http", "tcpSocket": "tcp", "grpc": "grpc", "exec": "exec"}
@@ -76,6 +77,7 @@ def read_probe(node: Node, kind: str) -> Probe:
         timeout=node["timeoutSeconds"].number(),
         grace_period=node["terminationGracePeriodSeconds"].number(),
         handler=_HANDLERS.get(handler, ""),
+        silence=silence_of(raw_list(node.at("exec", "command"))) if handler == "exec" else absent(),
         command=_list_fact(node.at("exec", "command")) if handler == "exec" else absent(node.path),
     )
 

@@ -13,6 +13,7 @@ from interlock.infra.recognise.commands import environment_with
 from interlock.infra.recognise.containers import Read
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Node, scalar_text
+from interlock.infra.recognise.supervised import supervisor_of
 from interlock.infra.values import quantity
 
 SIZES = {
@@ -47,6 +48,7 @@ def engine_of(read: Read, context: Context) -> Engine:
             entrypoint=launch.entrypoint,
             flags=(*extra, *flags),
             env=environment.values,
+            supervisor=supervisor_of(read.container, environment.values),
             problems=tuple(problems),
             complete=launch.complete and read.arguments.complete and complete and launch.entrypoint != "script",
             listed=launch.listed and read.arguments.complete and complete,

@@ -62,6 +62,7 @@ def _workload(workload: Workload) -> Workload:
         weight_bytes=part(model, "weight_bytes", int, place),
         config=part(model, "config", dict, place).value,
         load_seconds=part(data, "load_seconds", (int, float), PLACE),
+        longest_step=part(data, "longest_step_seconds", (int, float), PLACE),
         least_load_seconds=part(data, "least_load_seconds", (int, float), PLACE),
     )
     return replace(workload, engine=engine, pool=part(data.get("pool"), "name", str, f"{PLACE}.pool"))

@@ -8,6 +8,7 @@ from interlock.infra.recognise.accelerators import gpu_of, vendor_of
 from interlock.infra.recognise.containers import Read, read_container, read_volume, volume_nodes
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Node
+from interlock.infra.recognise.supervised import is_preflight
 
 _ONE: Fact[int] = Fact()
 
@@ -35,12 +36,15 @@ def read_pod(spec: Node, metadata: Node, context: Context, role: str = "", count
         reads.append(read_container(node, volumes, context, init=node["restartPolicy"].string() != "Always"))
     reads = [replace(read, container=_with_user(read.container, spec["securityContext"])) for read in reads]
     reads = _with_devices(reads, spec, context)
+    preflight = next((read.container for read in reads if is_preflight(read.container)), None)
+    reads = [read for read in reads if read.container is not preflight]
     labels = _node_labels(spec)
     pod = Pod(
         path=spec.path,
         role=role,
         count=count,
         containers=tuple(read.container for read in reads),
+        preflight=preflight,
         volumes=tuple(read_volume(node) for node in spec["volumes"].items()),
         node_selector=spec["nodeSelector"].facts(),
         affinity=bool(spec.at("affinity", "nodeAffinity") or spec["topologySpreadConstraints"] or spec["nodeName"]),

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from interlock.infra.facts import Bundle, Fact, Place, Pod, Pool, Role, Workload
+from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Pool, Role, Workload
 from interlock.infra.facts.room import Size, packed
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.room import most_nodes, pods_of, users
-from interlock.infra.rules.reading.units import number, pod_count, pod_units, pool_text, where
+from interlock.infra.rules.reading.units import number, pod_count, pod_units, pool_text, together, where
 from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.values import GIB, gib, plural
 
@@ -41,15 +41,13 @@ _SHOWN = {"cpu": "{:g} cores".format, "memory": gib}
 
 def _asked(pod: Pod, resource: str) -> tuple[float, str]:
     """(what the containers of a pod request together, path of the last request)."""
-    asked, path = 0.0, ""
-    for container in pod.containers:
-        if container.role is Role.INIT:
-            continue
-        request = container.requests.get(resource, Fact())
-        fact = (container.limits.get(resource, Fact()) if request.absent else request).map(number)
-        if fact.known:
-            asked, path = asked + fact.get(), fact.path
-    return asked, path
+
+    def request(container: Container) -> Fact[float]:
+        stated = container.requests.get(resource, Fact())
+        return (container.limits.get(resource, Fact()) if stated.absent else stated).map(number)
+
+    paths = [fact.path for each in pod.containers if each.role is not Role.INIT and (fact := request(each)).known]
+    return together(pod, lambda container: request(container).value or 0.0), paths[-1] if paths else ""
 
 
 def _cpu_and_memory(workload: Workload, pod: Pod, pool: Pool) -> Iterable[Hit]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 from interlock.infra.catalog.versions import since
-from interlock.infra.facts import Bundle, Fact, Place, Workload
+from interlock.infra.facts import Bundle, Fact, Place, Workload, known
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_routes import engines_behind
 from interlock.infra.rules.reading.units import engine_containers, version_of, where
@@ -14,6 +14,23 @@ from interlock.infra.values import seconds
 
 def _shutdown(workload: Workload) -> Fact[float]:
     return workload.engine.flag("shutdown-timeout").map(seconds)
+
+
+def drain(workload: Workload) -> Fact[float]:
+    """Seconds that running requests get at a stop: by our supervisor, else by the engine's own shutdown timeout."""
+    supervisor = workload.engine.supervisor
+    return supervisor.drain if supervisor else _shutdown(workload)
+
+
+def _stop(workload: Workload) -> tuple[Fact[float], str]:
+    """Seconds from SIGTERM to the end of the engine, and the words for the last of what they are made of."""
+    supervisor = workload.engine.supervisor
+    if supervisor is None:
+        return _shutdown(workload), "shutdown timeout"
+    if not (supervisor.drain.known and supervisor.teardown.known):
+        return supervisor.drain if supervisor.teardown.known else supervisor.teardown, ""
+    text = f"drain {supervisor.drain.get():g} s + teardown"
+    return known(supervisor.drain.get() + supervisor.teardown.get(), supervisor.drain.path), text
 
 
 @rule(
@@ -28,20 +45,21 @@ def _shutdown(workload: Workload) -> Fact[float]:
     ours=Severity.ERROR,
 )
 def grace(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    shutdown, margin = _shutdown(workload), float(settings["margin_seconds"])
+    (ending, words), supervisor, margin = _stop(workload), workload.engine.supervisor, float(settings["margin_seconds"])
     for pod, container in engine_containers(workload):
         patience = pod.grace_period.default(30)
         waits = container.pre_stop.default(0)
-        if not patience.known or not waits.known or (waits.get() == 0 and not (shutdown.known and shutdown.get() > 0)):
+        if not patience.known or not waits.known or (waits.get() == 0 and not (ending.known and ending.get() > 0)):
             continue
-        # A worker without an API server has no requests of its own: it waits for its leader's, by preStop.
-        answers = pod.role in ("", "leader") or bool(container.probes)
-        stop = shutdown.get() if shutdown.known and answers else 0.0
+        # A worker without an API server has no requests of its own: it waits for its leader's, by preStop or by its supervisor.
+        waiting = pod.role in ("", "leader") or bool(container.probes) or supervisor is not None
+        stop = ending.get() if ending.known and waiting else 0.0
         need = waits.get() + stop
         if need + margin <= patience.get() and (need < patience.get() or need == 0):
             continue
         level = Severity.ERROR if need > patience.get() else Severity.WARNING
-        sums = f"preStop {waits.get():g} s + shutdown timeout {stop:g} s = {need:g} s"
+        last = stop - (supervisor.drain.value or 0) if supervisor and stop else stop
+        sums = f"preStop {waits.get():g} s + {words} {last:g} s = {need:g} s"
         text = f"{sums}, but the container is killed after {patience.get():g} s"
         if level is Severity.WARNING:
             text = f"{sums} leaves less than {margin:g} s of the grace period of {patience.get():g} s"
@@ -61,8 +79,8 @@ def grace(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
 )
 def aborts(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     shutdown = _shutdown(workload)
-    if not shutdown.known or shutdown.get() > 0:
-        return
+    if not shutdown.known or shutdown.get() > 0 or workload.engine.supervisor is not None:
+        return  # a supervisor stops an engine that has nothing to do
     for pod, container in engine_containers(workload):
         planned = container.pre_stop.known and container.pre_stop.get() > 0
         if planned or (pod.grace_period.known and pod.grace_period.get() > 30):
@@ -87,12 +105,13 @@ def gateway(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         if not route.read_timeout.known:
             continue
         for workload in engines_behind(route, bundle):
-            shutdown = _shutdown(workload)
+            shutdown = drain(workload)
             longest = route.read_timeout.get()
             if shutdown.known and shutdown.get() > 0 and (longest <= 0 or longest > shutdown.get()):
                 allowed = "an answer of any length" if longest <= 0 else f"an answer of {longest:g} s"
                 text = f"the route lets {allowed} through, but at a stop the engine waits {shutdown.get():g} s"
-                remedy = f"raise --shutdown-timeout (and the grace period) to {longest:g} s" if longest > 0 else "bound the route's timeout"
+                setting = "drain_seconds" if workload.engine.supervisor else "--shutdown-timeout"
+                remedy = f"raise {setting} (and the grace period) to {longest:g} s" if longest > 0 else "bound the route's timeout"
                 yield Hit(where(workload, Place.ARGS, shutdown), text, remedy, f"{shutdown.get():g}", origin=workload.origin)
 
 
@@ -122,7 +141,7 @@ def _api_servers(workload: Workload) -> Fact[int]:
 )
 def several_servers(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     shutdown, count = _shutdown(workload), _api_servers(workload)
-    if shutdown.known and shutdown.get() > 0 and count.known and count.get() > 1:
+    if workload.engine.supervisor is None and shutdown.known and shutdown.get() > 0 and count.known and count.get() > 1:
         told = "" if workload.engine.flag("api-server-count").known else ", one for each data-parallel rank by default"
         text = f"{count.get()} API server processes{told}: at a stop, unfinished requests are lost after the whole timeout"
         path = where(workload, Place.ARGS, count)

@@ -242,7 +242,7 @@ def switched_off(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
 def liveness_patience(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for _, container in engine_containers(workload):
         probe = container.probes.get("liveness")
-        if probe is None or not probe.failure_threshold.default(3).known or not probe.period.default(10).known:
+        if probe is None or not probe.silence.absent or not probe.failure_threshold.default(3).known or not probe.period.default(10).known:
             continue
         window = probe.failure_threshold.default(3).get() * probe.period.default(10).get()
         if window < float(settings["least_seconds"]):

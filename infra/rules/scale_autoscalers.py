@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from interlock.infra.facts import Autoscaler, Bundle, Fact, Place, Quota, Workload
+from interlock.infra.facts import Autoscaler, Bundle, Container, Fact, Place, Quota, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import same_namespace
 from interlock.infra.rules.reading.series import engine_series
-from interlock.infra.rules.reading.units import counted, engine_containers, number, pod_count, pod_units, pool_text, where
+from interlock.infra.rules.reading.units import counted, engine_containers, number, pod_count, pod_units, pool_text, together, where
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.values import plural
 
@@ -228,6 +228,11 @@ def quota(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 )
 
 
+def _units(container: Container, resource: str) -> float:
+    units = counted(container)
+    return units.count.value or 0.0 if units and units.resource == resource else 0.0
+
+
 def _asked(limit: Quota, bundle: Bundle, resource: str) -> tuple[float, list[str]]:
     total, users = 0.0, []
     for workload in bundle.workloads:
@@ -236,10 +241,8 @@ def _asked(limit: Quota, bundle: Bundle, resource: str) -> tuple[float, list[str
         replicas = workload.replicas.default(1)
         mine = 0.0
         for pod in workload.pods:
-            for container in pod.containers:
-                units = counted(container)
-                if units and units.resource == resource and units.count.known and pod_count(pod).known:
-                    mine += units.count.get() * pod_count(pod).get()
+            if pod_count(pod).known:
+                mine += together(pod, lambda container: _units(container, resource)) * pod_count(pod).get()
         if mine and replicas.known:
             total += mine * replicas.get()
             users.append(f"{workload.origin.name} {mine * replicas.get():g}")

@@ -89,7 +89,7 @@ def test_a_check_and_a_sizing_import_neither_pydantic_nor_the_rooms_of_a_stack(w
 
 
 INFRA = [path for path in MODULES if path.relative_to(ROOT).parts[0] == "infra"]
-OPENERS = {"infra/catalog/tables.py", "infra/manifests/prefetch.py"}
+OPENERS = {"infra/catalog/tables.py", "infra/manifests/archive.py"}
 """The opener of the catalog's data, and the one that ships the text of a runtime program."""
 
 

@@ -37,7 +37,8 @@ def test_a_program_with_a_namespace_and_a_claim_of_its_own(preview: bool) -> Non
 
 def test_two_servers_behind_one_host() -> None:
     seen = python("two-servers-one-route", preview=False)
-    assert kinds(seen) == ["Deployment", "Deployment", "HTTPRoute", "Namespace", "Service", "Service"]
+    # Each server that is made alone brings its own runtime: an anchor and the archive.
+    assert kinds(seen) == [*["ConfigMap"] * 4, "Deployment", "Deployment", "HTTPRoute", "Namespace", "Service", "Service"]
     assert {each.inputs["metadata"].get("namespace") for each in seen.objects} == {None, "models"}
 
 
@@ -51,7 +52,16 @@ def test_pulumi_yaml_through_the_host() -> None:
             host.construct(name, token, wired(resource["properties"]))
 
     seen = run(program)
-    assert kinds(seen) == ["Deployment", "HTTPRoute", "Namespace", "PersistentVolumeClaim", "PodDisruptionBudget", "Service"]
+    assert kinds(seen) == [
+        "ConfigMap",
+        "ConfigMap",
+        "Deployment",
+        "HTTPRoute",
+        "Namespace",
+        "PersistentVolumeClaim",
+        "PodDisruptionBudget",
+        "Service",
+    ]
     assert len(seen.components("VllmServer")) == len(seen.components("ModelStore")) == len(seen.components("Workspace")) == 1
 
 

@@ -8,6 +8,7 @@ import pytest
 from interlock.cli.stackfile import read_stack
 from interlock.components.model_route import ModelRoute
 from interlock.components.vllm_server import VllmServer
+from interlock.infra.manifests.runtime import runtime_name
 from interlock.infra.preview import preview
 from interlock.stacks.program import deploy
 from interlock.stacks.settings import Settings
@@ -37,8 +38,14 @@ def test_a_server_alone_is_the_server_of_the_stack() -> None:
         "stores": [each.model_dump(mode="json", exclude_unset=True) for each in config.stores],
         "waivers": [each.model_dump(mode="json", exclude_unset=True) for each in config.waivers],
     }
-    alone = run(lambda: VllmServer(server.name, args), stack="dev")
-    assert objects(alone, server.name) == objects(seen, server.name)
+    alone = objects(run(lambda: VllmServer(server.name, args), stack="dev"), server.name)
+    parts = {name: each for name, each in alone.items() if each["kind"] == "ConfigMap"}
+    assert [each["metadata"]["name"] for each in parts.values()] == ["chat-runtime", runtime_name("chat")]
+    pod = alone["chat-deployment"]["spec"]["template"]["spec"]
+    (volume,) = (each for each in pod["volumes"] if each["name"] == "runtime")
+    assert volume["configMap"].pop("name") == runtime_name("chat")
+    volume["configMap"]["name"] = runtime_name()
+    assert {name: each for name, each in alone.items() if name not in parts} == objects(seen, server.name)
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "platform"])

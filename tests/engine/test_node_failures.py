@@ -51,6 +51,8 @@ def fail(real_node: RealNode, namespace: str) -> Callable[[str], dict[str, Any]]
     def run(name: str) -> dict[str, Any]:
         config = node_config(real_node.cluster.name, namespace)
         server = config["servers"][0]
+        # What vLLM itself says, with nothing around it that would look first or end it with a code of its own.
+        server["runtime"] = {"supervised": False}
         for field, value in CASES[name]["change"].items():
             server[field] = {**server[field], **value} if isinstance(value, dict) else value
         real_node.apply(*(item for item in real_node.render(config) if item["kind"] in ("ConfigMap", "Deployment")), namespace=namespace)

@@ -77,7 +77,27 @@ def test_shared_memory_and_arguments_are_what_the_plan_says(real_node: RealNode,
     assert real_node.kubectl(*run, "df", "-k", "--output=fstype,size", "/dev/shm").split()[-2:] == ["tmpfs", str(1024 * 1024)]
     container = pod["spec"]["containers"][0]
     running = real_node.kubectl(*run, "cat", "/proc/1/cmdline").split("\0")
-    assert [*container["command"][1:], *container["args"]] == running[2:-1]
+    assert [*container["command"], *container["args"]] == running[:-1]
+
+
+def test_preflight_looked_before_the_engine_started_and_says_what_it_could_not_see(real_node: RealNode, deployed: Deployed) -> None:
+    pod = real_node.pod(deployed.namespace)
+    (looked,) = pod["status"]["initContainerStatuses"]
+    assert (looked["name"], looked["state"]["terminated"]["exitCode"]) == ("preflight", 0)
+    assert "no problem" in looked["state"]["terminated"]["message"]
+    log = real_node.kubectl("-n", deployed.namespace, "logs", pod["metadata"]["name"], "-c", "preflight")
+    assert "not looked at: gpu-count: NVML is missing" in log, "a simulated card has no driver"
+    for kind in ("shm", "host-memory", "model-files", "writable", "user"):
+        assert f"fine: {kind}: " in log
+
+
+def test_the_probe_reads_the_heartbeat_of_the_running_engine(real_node: RealNode, deployed: Deployed) -> None:
+    pod = real_node.pod(deployed.namespace)
+    real_node.answer(deployed.namespace)
+    probe = pod["spec"]["containers"][0]["livenessProbe"]["exec"]["command"]
+    run = ["-n", deployed.namespace, "exec", pod["metadata"]["name"], "-c", "engine", "--"]
+    real_node.kubectl(*run, *probe)  # raises when it fails
+    assert "control" in real_node.kubectl(*run, "ls", "/dev/shm/interlock")
 
 
 def test_the_image_fulfils_the_contract_of_the_stock_image(real_node: RealNode, namespace: str) -> None:

@@ -116,9 +116,10 @@ def test_every_time_is_below_the_one_that_must_outlast_it(config: ClusterConfig)
     for server in preview(config, "laws", today=TODAY).servers:
         times = server.times
         assert times.startup < times.progress_deadline < times.update_timeout
-        assert times.deregistration + times.engine_shutdown + 10 <= times.grace
-        assert times.longest_answer <= times.engine_shutdown
-        assert (times.gateway or 0) <= times.engine_shutdown
+        assert times.deregistration + times.drain + times.teardown + 10 <= times.grace
+        assert times.longest_answer <= times.drain
+        assert (times.gateway or 0) <= times.drain
+        assert times.engine_shutdown < times.teardown if server.supervised else times.engine_shutdown == times.drain
         if config.servers[server.index].startup_seconds is None:
             assert times.load < times.startup
 

@@ -63,12 +63,20 @@ def test_leader_and_worker_differ_in_what_takes_requests_and_in_nothing_else() -
     leader, worker = templates(made(TWO))
     one, other = leader["spec"]["containers"][0], worker["spec"]["containers"][0]
     assert set(other["args"]) - set(one["args"]) == {"--headless"}
-    assert set(one["args"]) - set(other["args"]) == {"--shutdown-timeout", "600"}
+    assert set(one["args"]) - set(other["args"]) == {"--shutdown-timeout", "20", "--middleware", "interlock.runtime.front.Front"}
     assert {"startupProbe", "readinessProbe", "livenessProbe", "ports"} == one.keys() - other.keys()
     assert one["env"] == other["env"]
     assert one["resources"] == other["resources"]
-    assert leader["spec"]["terminationGracePeriodSeconds"] == worker["spec"]["terminationGracePeriodSeconds"] == 625
+    assert leader["spec"]["terminationGracePeriodSeconds"] == worker["spec"]["terminationGracePeriodSeconds"] == 650
+    waits = [each["lifecycle"]["preStop"]["sleep"]["seconds"] for each in (one, other)]
+    assert waits == [15, 15], "the worker's supervisor waits for its leader"
+
+
+def test_a_bare_worker_outlives_the_requests_of_its_leader() -> None:
+    leader, worker = templates(made(TWO | {"servers[0].runtime": {"supervised": False}}))
+    one, other = leader["spec"]["containers"][0], worker["spec"]["containers"][0]
     assert (one["lifecycle"]["preStop"]["sleep"]["seconds"], other["lifecycle"]["preStop"]["sleep"]["seconds"]) == (15, 615)
+    assert leader["spec"]["terminationGracePeriodSeconds"] == worker["spec"]["terminationGracePeriodSeconds"] == 625
 
 
 def test_requests_reach_the_leader_only_unless_every_node_takes_them() -> None:

@@ -82,7 +82,7 @@ def test_the_users_patch_is_merged_last() -> None:
     assert found["hostNetwork"] is True
     assert [container["name"] for container in found["containers"]] == ["engine", "sidecar"]
     assert found["containers"][0]["imagePullPolicy"] == "Never"
-    assert found["containers"][0]["args"][0] == "org/model"
+    assert found["containers"][0]["args"][2] == "org/model"
     assert {"key": "spot", "operator": "Exists"} in found["tolerations"]
 
 

@@ -31,7 +31,7 @@ TOLD = {
         "ROLL-010",
         "servers[0].extra.pod_patch.terminationGracePeriodSeconds",
         "5",
-        "set extra.pod_patch.terminationGracePeriodSeconds to at least 625",
+        "set extra.pod_patch.terminationGracePeriodSeconds to at least 650",
     ),
     "a patched count of GPUs": (
         patched(resources={place: {GPU: 2} for place in ("requests", "limits")}),
@@ -48,7 +48,11 @@ TOLD = {
         "take it from a Secret",
     ),
     "a shutdown timeout among the arguments": (
-        {"servers[0].extra.args": ["--shutdown-timeout", "900"], "servers[0].rollout.drain_seconds": 600},
+        {
+            "servers[0].extra.args": ["--shutdown-timeout", "900"],
+            "servers[0].rollout.drain_seconds": 600,
+            "servers[0].runtime.supervised": False,
+        },
         "ROLL-010",
         "servers[0].rollout.drain_seconds",
         "600",

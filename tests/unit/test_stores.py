@@ -63,7 +63,7 @@ def test_every_kind_is_mounted_read_only_where_the_engine_looks(kind: str) -> No
     objects = rendered(config(kind))
     (mount,) = [each for each in pod(objects)["containers"][0]["volumeMounts"] if each["name"] == "weights"]
     assert mount == {"name": "weights", "mountPath": "/var/lib/interlock/models", "readOnly": True}
-    assert pod(objects)["containers"][0]["args"][0] == "/var/lib/interlock/models/Qwen/Qwen2.5-7B-Instruct"
+    assert pod(objects)["containers"][0]["args"][2] == "/var/lib/interlock/models/Qwen/Qwen2.5-7B-Instruct"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,8 @@ def test_pods_of_a_host_path_store_go_to_the_nodes_that_hold_the_folder() -> Non
 
 def test_a_node_copies_the_model_before_the_engine_starts() -> None:
     made = pod(rendered(config("node-sync")))
-    (sync,) = made["initContainers"]
+    sync, preflight = made["initContainers"]
+    assert preflight["name"] == "preflight"
     assert sync["args"] == ["sync", "--source", "/source/Qwen/Qwen2.5-7B-Instruct", "--target", "/target/Qwen/Qwen2.5-7B-Instruct"]
     assert sync["image"] == made["containers"][0]["image"]
     source = next(each for each in made["volumes"] if each["name"] == "weights-source")
@@ -164,7 +165,7 @@ def test_a_model_is_fetched_by_one_job_into_a_folder_of_its_revision_and_served_
     args = job["spec"]["template"]["spec"]["containers"][0]["args"]
     assert args[args.index("--target") + 1] == f"/store/Qwen/Qwen2.5-7B-Instruct/{REVISION}"
     engine = pod(objects)["containers"][0]
-    assert engine["args"][0] == f"/var/lib/interlock/models/Qwen/Qwen2.5-7B-Instruct/{REVISION}"
+    assert engine["args"][2] == f"/var/lib/interlock/models/Qwen/Qwen2.5-7B-Instruct/{REVISION}"
     assert "--revision" not in engine["args"]
     assert {"name": "HF_HUB_OFFLINE", "value": "1"} in engine["env"]
 

@@ -1,6 +1,6 @@
 """How rules read facts: GPU units of containers and pods, the GPUs an engine uses, the container it runs in."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,20 +76,26 @@ def engine_containers(workload: Workload) -> Iterator[tuple[Pod, Container]]:
                 yield pod, container
 
 
+def together(pod: Pod, asked: Callable[[Container], float]) -> float:
+    """What the scheduler must find for a pod: the sum over its containers, or what one init container asks for where that is more."""
+    running = sum(asked(each) for each in pod.containers if each.role is not Role.INIT)
+    before = [asked(each) for each in (*pod.containers, pod.preflight) if each is not None and each.role is Role.INIT]
+    return max([running, *before])
+
+
 def pod_units(workload: Workload, pod: Pod) -> Fact[int]:
-    """Accelerator units that the scheduler must find on one node for this pod: the sum over containers, not init containers."""
-    total = 0.0
-    path = pod.path
-    claimed: set[tuple[str, str]] = set()
+    """Accelerator units that the scheduler must find on one node for this pod; devices of a claim that containers share count once."""
+    running: list[Units] = []
     for container in pod.containers:
         units = counted(container) if container.role is not Role.INIT else None
-        if units is None or units.claim in claimed:
-            continue
-        claimed |= {units.claim} - {("", "")}
-        path = units.count.path or path
+        if units is not None and (units.claim == ("", "") or all(units.claim != each.claim for each in running)):
+            running.append(units)
+    before = [units for each in (*pod.containers, pod.preflight) if each and each.role is Role.INIT and (units := counted(each))]
+    for units in (*running, *before):
         if not units.count.known:
             return unknown(units.count.path, units.count.why)
-        total += units.count.get()
+    total = max([sum(each.count.get() for each in running), *(each.count.get() for each in before)])
+    path = next((each.count.path for each in (*reversed(running), *before) if each.count.path), pod.path)
     return known(int(total), path) if total == int(total) else unknown(path, f"{total:g} is not a whole number of GPUs")
 
 

@@ -1,0 +1,39 @@
+"""What runs beside the engine in its pods: supervisor, preflight, liveness probe."""
+
+from enum import StrEnum
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from interlock.infra.config.base import Config
+
+LONGEST_SECONDS = 24 * 3600
+
+
+class LogForm(StrEnum):
+    """How the lines of the engine and of the supervisor are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class RuntimeConfig(Config):
+    """The supervisor around the engine (runtime.md). It needs an image whose ``python3`` is 3.11 or later, as in the stock one."""
+
+    supervised: bool = True
+    """The engine runs under the supervisor: a drain loses no request, a hang is seen, and a pod says why it ended; false = the engine is
+    the container's first process, drained by its own shutdown timeout and watched by /health."""
+    preflight: bool = True
+    """An init container looks at GPUs, driver, memory and model files before the engine starts."""
+    hang_seconds: int | None = Field(default=None, ge=10, le=LONGEST_SECONDS)
+    """Seconds without an engine step after which a pod that has work is replaced; omit to let the planner decide: the longest step,
+    rounded up to 120, 300, 600, 900, 1800 or 3600 s, so that a new prediction restarts nothing."""
+    log: LogForm = LogForm.TEXT
+    """text (the engine's lines as they are), or json (each line as one object)."""
+
+    @model_validator(mode="after")
+    def _of_a_supervisor(self) -> Self:
+        stated = [name for name in ("hang_seconds", "log") if getattr(self, name) != type(self).model_fields[name].default]
+        if stated and not self.supervised:
+            raise ValueError(f"{', '.join(stated)} mean nothing with supervised: false: remove one of them")
+        return self

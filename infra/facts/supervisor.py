@@ -1,0 +1,16 @@
+"""What our supervisor does around an engine, as far as rules ask."""
+
+from dataclasses import dataclass
+
+from interlock.infra.facts.fact import Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Supervisor:
+    """Our supervisor around an engine, by its settings; where it is not there, the engine is the container's first process."""
+
+    path: str = ""
+    drain: Fact[float] = Fact()
+    """Seconds that running requests get at a stop, before the engine hears of it."""
+    teardown: Fact[float] = Fact()
+    """Seconds that the engine then gets."""

@@ -1,0 +1,161 @@
+"""The supervisor around an engine: its command and settings, the liveness probe, and the preflight that runs before."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from interlock.infra.catalog.tracks import tracks
+from interlock.infra.config.pools import Allocation, Sharing
+from interlock.infra.config.runtime import LogForm
+from interlock.infra.manifests.placed import Encoded, bare, merged, put, replaced
+from interlock.infra.manifests.runtime import ARCHIVE, command
+from interlock.infra.plan.stores import WEIGHTS_DIR
+from interlock.infra.plan.types import PlannedPods, PlannedPool, PlannedServer
+from interlock.infra.values import MIB, bytes_of
+
+SETTINGS = "INTERLOCK_RUNTIME"
+PREFLIGHT = "preflight"
+SETTLE = 2
+"""Seconds that a drain lasts at least, where it may."""
+PROBE_SECONDS = 10
+"""Period of the liveness probe, and what one call may take: a busy machine starts a Python slowly."""
+PROBE_GRACE = 15
+"""Seconds that a hung engine gets: the supervisor kills it at once, and nothing is drained."""
+_SURE = 0.97
+"""Part of a card's memory that is held against the plan: drivers differ in what they keep."""
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+_SHARED = {Sharing.TIME_SLICING.value: "time-sliced", Sharing.MPS.value: "mps"}
+_OTHER_HUB = frozenset({"VLLM_USE_MODELSCOPE", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH"})
+"""Variables with which the model comes from elsewhere, or its token by another way than preflight looks at."""
+_COPIED = ("image", "imagePullPolicy", "envFrom", "env", "resources", "securityContext", "terminationMessagePolicy", "volumeMounts")
+
+
+def run_command() -> list[str]:
+    """The container's command; its args are the engine's own command line."""
+    return command("run", "--")
+
+
+def liveness(server: PlannedServer) -> dict[str, Any]:
+    """The probe that ends a pod whose engine hangs. Isolated and without the image's packages: it starts in a moment."""
+    limit = put(str(server.times.hang), "runtime.hang_seconds", "hang")
+    return {
+        "exec": {"command": ["python3", "-I", "-S", ARCHIVE, "live", limit]},
+        "timeoutSeconds": PROBE_SECONDS,
+        "periodSeconds": PROBE_SECONDS,
+        "failureThreshold": 2,
+        "terminationGracePeriodSeconds": PROBE_GRACE,
+    }
+
+
+def settings(server: PlannedServer, preflight: Mapping[str, Any]) -> Any:
+    """The variable that carries what the supervisor needs beside the engine's own arguments. No predicted number stands in it."""
+    times, image = server.times, server.config.image
+    drain = ("rollout.drain_seconds", "drain")
+    # A version that only a table derives from a vendor's own numbers is not held against the image.
+    sure = server.vllm and (image.reference is None or image.vllm or server.vllm in image.reference)
+    value = {
+        **({"vllm": put(server.vllm, "image.reference", "image")} if sure else {}),
+        "drain_seconds": put(times.drain, *drain),
+        **({"settle_seconds": put(times.drain, *drain)} if times.drain < SETTLE else {}),
+        "teardown_seconds": times.teardown,
+        "pre_stop_seconds": times.deregistration,
+        "grace_seconds": put(times.grace, *drain, plus=times.grace - times.drain),
+        "hang_seconds": put(times.hang, "runtime.hang_seconds", "hang"),
+        "own_shm": True,
+        **({"log": put("json", "runtime.log")} if server.config.runtime.log is LogForm.JSON else {}),
+        **({"preflight": preflight} if preflight else {}),
+    }
+    made: dict[str, Any] = {"name": SETTINGS, "value": Encoded(value)}
+    return put(made, "runtime", "settings")
+
+
+def supervised(spec: Any, container: str, server: PlannedServer, pool: PlannedPool, pods: PlannedPods) -> Any:
+    """``spec`` with the supervisor's settings in the engine's container, and preflight as its last init container.
+
+    Both follow the container as it is after all patches. Preflight asks for the same resources, so the pod asks for no more than before;
+    what a patch says of it is merged last.
+    """
+    engine = next((bare(each) for each in _items(spec, "containers") if _is(each, container)), None)
+    if engine is None:
+        return spec
+    wanted = server.config.runtime.preflight
+    env = _items(engine, "env")
+    if not any(_is(each, SETTINGS) for each in env):
+        env = [*env, settings(server, _looks(spec, engine, server, pool, pods) if wanted else {})]
+    engine = {**engine, "env": env}
+    made = {**spec, "containers": [engine if _is(each, container) else each for each in _items(spec, "containers")]}
+    return {**made, "initContainers": _init(spec, engine, server.config.extra.pod_patch)} if wanted else made
+
+
+def _init(spec: Any, engine: Mapping[str, Any], patch: Mapping[str, Any]) -> list[Any]:
+    made = {"name": PREFLIGHT, "command": command(PREFLIGHT)} | {key: engine[key] for key in _COPIED if key in engine}
+    for at, each in enumerate(_items(patch, "initContainers")):
+        if _is(each, PREFLIGHT):
+            made = merged(made, each, f"extra.pod_patch.initContainers[{at}]")
+    return [*(each for each in _items(spec, "initContainers") if not _is(each, PREFLIGHT)), put(made, "runtime.preflight")]
+
+
+def _looks(spec: Any, engine: Any, server: PlannedServer, pool: PlannedPool, pods: PlannedPods) -> dict[str, Any]:
+    """What preflight holds against the machine: only what the plan is sure of."""
+    image = server.config.image
+    cuda = tracks()[image.track.value].cuda if image.reference is None else None
+    shm = next((_at(each, "emptyDir", "sizeLimit") for each in _items(spec, "volumes") if _is(each, "shm")), None)
+    model = _model(server, [bare(bare(each).get("name")) for each in _items(engine, "env")])
+    found = {
+        "gpus": _cards(pool, pods, _at(engine, "resources", "limits", pool.resource)),
+        "cuda": put(cuda, "image.track") if cuda else None,
+        "shm_mib": _mib(shm),
+        "memory_mib": _mib(_at(engine, "resources", "limits", "memory")),
+        "model": put(model, "model", "preflight") if model else None,
+        "writable": ["/tmp"],
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _mib(size: Any) -> Any:
+    """A quantity in MiB, from where the quantity came."""
+    try:
+        return None if size is None else replaced(size, bytes_of(str(bare(size))) // MIB)
+    except ValueError:
+        return None  # a patch wrote what is no quantity: the API server says so
+
+
+def _cards(pool: PlannedPool, pods: PlannedPods, units: Any) -> Any:
+    """Number and kind of the GPUs. Several shares may lie on one card or on several, so their number says nothing."""
+    count = pods.gpus if pool.allocation == Allocation.CLAIM.value else bare(units)
+    if not str(count).isdigit() or (pool.sharing in _SHARED and int(count) > 1):
+        return None
+    kind: dict[str, Any] = {"sharing": _SHARED.get(pool.sharing, pool.sharing)}
+    if pool.sharing == Sharing.MIG.value:
+        kind["profile"] = pool.resource.removeprefix("nvidia.com/mig-")
+    else:
+        memory, product = pool.unit_memory_bytes, pool.selector.get("nvidia.com/gpu.product")
+        kind |= ({"memory_mib": int(memory * _SURE) // MIB} if memory else {}) | ({"model": product} if product else {})
+    return put({"count": int(count), **kind}, "gpus", "preflight")
+
+
+def _model(server: PlannedServer, env: Sequence[Any]) -> dict[str, Any] | None:
+    """The model's files: in a store that is mounted here, or on the hub. Other folders come from volumes of a person's own."""
+    name, revision = server.args.model, server.args.revision
+    if name.startswith(f"{WEIGHTS_DIR}/"):
+        return {"name": name}
+    if not _REPOSITORY.fullmatch(name) or _OTHER_HUB & set(env):
+        return None
+    return {"name": name, **({"revision": revision} if revision else {})}
+
+
+def _at(node: Any, *keys: str) -> Any:
+    """The value below ``node``, with its source; None when nothing is there."""
+    for key in keys:
+        inner = bare(node)
+        node = inner.get(key) if isinstance(inner, Mapping) else None
+    return node
+
+
+def _items(node: Any, key: str) -> list[Any]:
+    found = bare(_at(node, key))
+    return found if isinstance(found, list) else []
+
+
+def _is(item: Any, name: str) -> bool:
+    return bool(bare(_at(item, "name")) == name)

@@ -1,0 +1,54 @@
+"""Our own supervisor around an engine: its settings, and its liveness probe."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from interlock.infra.facts import Container, Fact, Role, Supervisor, known, unknown
+
+ARCHIVE = "interlock-runtime.pyz"
+SETTINGS = "INTERLOCK_RUNTIME"
+DEFAULTS: Mapping[str, float] = {"drain_seconds": 60, "teardown_seconds": 25}
+"""What the supervisor takes where its settings say nothing (docs/runtime.md)."""
+
+
+def supervisor_of(container: Container, environment: Mapping[str, Fact[str]]) -> Supervisor | None:
+    """The supervisor that a container's command starts, or None."""
+    if not _runs(container, "run"):
+        return None
+    given = environment.get(SETTINGS, Fact())
+    drain, teardown = (_setting(given, name) for name in DEFAULTS)
+    return Supervisor(path=given.path, drain=drain, teardown=teardown)
+
+
+def is_preflight(container: Container) -> bool:
+    """Whether it is our look at the machine before the engine starts."""
+    return container.role is Role.INIT and _runs(container, "preflight")
+
+
+def _runs(container: Container, command: str) -> bool:
+    names = [word.rsplit("/", 1)[-1] for word in (*(container.command.value or ()), *(container.args.value or ()))]
+    return ARCHIVE in names and names[names.index(ARCHIVE) + 1 :][:1] == [command]
+
+
+def _setting(given: Fact[str], name: str) -> Fact[float]:
+    path = f"{given.path}.{name}" if given.path else ""
+    if not given.known:
+        return unknown(given.path, given.why or f"{SETTINGS} is not set")
+    try:
+        value = json.loads(given.get()).get(name, DEFAULTS[name])
+    except (ValueError, AttributeError):
+        return unknown(given.path, f"{SETTINGS} is not a JSON object")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return unknown(path, f"{name} is not a number")
+    return known(float(value), path)
+
+
+def silence_of(command: Sequence[Fact[str]]) -> Fact[float]:
+    """The silence that our liveness probe allows: ``... interlock-runtime.pyz live 120``; absent for another command."""
+    names = [(fact.value or "").rsplit("/", 1)[-1] for fact in command]
+    if ARCHIVE not in names or names[-2:-1] != ["live"]:
+        return Fact()
+    try:
+        return known(float(names[-1]), command[-1].path)
+    except ValueError:
+        return unknown(command[-1].path, f"{names[-1][:40]!r} is not a number of seconds")
