@@ -19,6 +19,7 @@ _PHRASES = (
     ("give the startup probe at least", "set startup_seconds to at least"),
     (" (failureThreshold x periodSeconds)", ""),
     ("set proxy-read-timeout", "set route.timeout_seconds"),
+    ("name it in repository and tag, as in own-vllm:vllm0.33.0-7", "state the version as vllm beside this reference"),
     ("strategy Recreate", "rollout.strategy to recreate"),
     ("maxSurge 0 and maxUnavailable 1", "rollout.strategy to in-place"),
     ("maxUnavailable to 1", "rollout.strategy to in-place"),

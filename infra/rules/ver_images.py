@@ -192,3 +192,28 @@ def carries_the_engine(workload: Workload, bundle: Bundle, settings: Settings) -
             carries = "no engine" if family["engine"] == "none" else str(family["engine"])
             text = f"the container starts vLLM, but the image carries {carries}"
             yield Hit(container.image.path, text, "use an image of vLLM, such as vllm/vllm-openai", container.image.get())
+
+
+_BY_NAME = "name it in repository and tag, as in own-vllm:vllm0.33.0-7"
+
+
+@rule(
+    "VER-007",
+    Severity.INFO,
+    demand="The vLLM version of the engine's image is known.",
+    reason="Arguments, defaults and memory differ from version to version; where none is known, the newest one read is assumed.",
+    source="the flags, defaults and start-up checks of each release (infra/catalog/vllm_flags.json, vllm_relations.json)",
+    remedy=f"Let the image say its version: {_BY_NAME}.",
+)
+def version_is_known(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    if workload.engine.version.known or workload.ray is not None:
+        return
+    for _, container in engine_containers(workload):
+        if not container.image.known or not container.image.get().strip():
+            continue
+        ref = image_reference(container.image.get())
+        if ref.is_on_hub("vllm/vllm-openai") or (moving(ref.tag) and not ref.digest):
+            continue  # VER-001 tells these.
+        newest = vllm_names("flags").versions[-1]
+        text = f"this image does not say which vLLM it carries: it is judged as {newest}, the newest one known here"
+        yield Hit(container.image.path, text, _BY_NAME, container.image.get(), detail="Undecided, not wrong.")

@@ -3,6 +3,9 @@
 import pytest
 
 from interlock.infra.catalog.images import ImageReference, image_family, image_reference, vllm_version
+from interlock.infra.config.load import load
+from interlock.infra.preview import preview
+from tests.support import TODAY
 
 PARTS = [
     ("vllm/vllm-openai:v0.33.0", ImageReference("", "vllm/vllm-openai", "v0.33.0", "")),
@@ -68,3 +71,24 @@ def test_any_other_tag_says_nothing_about_the_version(text: str) -> None:
 
 def test_a_text_too_long_for_a_reference_is_of_no_family() -> None:
     assert not image_family("vllm/vllm-openai:" + "a" * 2000)
+
+
+@pytest.mark.parametrize(
+    ("image", "told"),
+    [
+        ({"reference": "registry.example.com/team/own:7"}, ["servers[0].image.reference"]),
+        ({"reference": "registry.example.com/team/own:7", "vllm": "0.33.0"}, []),
+        ({"reference": "registry.example.com/team/own-vllm:vllm0.33.0-7"}, []),
+        ({}, []),
+    ],
+)
+def test_an_own_image_that_does_not_say_its_version_is_told_with_the_version_that_is_assumed(
+    image: dict[str, str], told: list[str]
+) -> None:
+    server = {"name": "s", "model": {"id": "Qwen/Qwen3-8B"}, "pool": "p", "image": image}
+    pool = {"name": "p", "gpu": "h100", "nodes": 1, "gpus_per_node": 2}
+    made = preview(load({"target": {"local": "d"}, "namespace": "n", "pools": [pool], "servers": [server]}), "dev", today=TODAY)
+    assert [(each.code, each.severity.value, each.path) for each in made.findings] == [("VER-007", "info", path) for path in told]
+    for finding in made.findings:
+        assert "judged as 0.33.0" in finding.summary
+        assert finding.remedy == "state the version as vllm beside this reference"
