@@ -82,7 +82,7 @@ def test_a_text_too_long_for_a_reference_is_of_no_family() -> None:
         ({}, []),
     ],
 )
-def test_an_own_image_that_does_not_say_its_version_is_told_with_the_version_that_is_assumed(
+def test_an_own_image_that_does_not_say_its_version_is_told_with_the_one_assumed(
     image: dict[str, str], told: list[str]
 ) -> None:
     server = {"name": "s", "model": {"id": "Qwen/Qwen3-8B"}, "pool": "p", "image": image}
