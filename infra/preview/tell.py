@@ -47,7 +47,7 @@ def _told(finding: Finding, config: ClusterConfig, plan: ClusterPlan, drafts: Se
         finding,
         path=place.field,
         value=value,
-        remedy=reworded(finding.remedy, draft) if draft else finding.remedy,
+        remedy=_counted(reworded(finding.remedy, draft), config, draft.owner) if draft else finding.remedy,
         fixes=_fixes(finding.fixes, draft) if draft else finding.fixes,
         note="" if value or not place.why or _written(config, place.field) else _decision(plan, owner, place.why),
         subject=_subject(finding.subject, config, owner, file),
@@ -107,6 +107,15 @@ def reworded(remedy: str, draft: Draft) -> str:
     for phrase, words in _PHRASES if draft.owner.startswith("servers[") else ():
         remedy = remedy.replace(phrase, words)
     return _NAME.sub(name, remedy)
+
+
+_GPUS = re.compile(r"( and )?ask for (\d+) GPUs? per replica")
+
+
+def _counted(remedy: str, config: ClusterConfig, owner: str) -> str:
+    """The fix with the field of a number of GPUs that a person wrote; one that the plan counts follows by itself."""
+    written = _written(config, f"{owner}.gpus")
+    return _GPUS.sub(lambda found: f"{found[1] or 'set '}gpus to {found[2]}" if written else "" if found[1] else found[0], remedy)
 
 
 def _fixes(fixes: Sequence[Fix], draft: Draft) -> tuple[Fix, ...]:

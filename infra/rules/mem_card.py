@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from math import prod
 
 from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Bundle, Fact, Place, Workload, known
@@ -10,8 +11,9 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import card, facts_of, refused, sized, slice_of
 from interlock.infra.rules.reading.units import size_of, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, rule
-from interlock.infra.sizing import SizingResult, Verdict
+from interlock.infra.sizing import SizingResult, Suggestion, Verdict
 from interlock.infra.sizing.follows import whole
+from interlock.infra.sizing.verdict import MORE_GPUS
 from interlock.infra.values import GIB
 
 _SIZING = "infra/sizing (formulas of vLLM's own planning, measured on public logs: docs/accuracy.md)"
@@ -23,8 +25,19 @@ def _budget(found: SizingResult) -> str:
     return f"{' + '.join(parts)}{have}"
 
 
-def _remedy(found: SizingResult, fallback: str) -> str:
-    return " or ".join(suggestion.text for suggestion in found.suggestions[:4]) or fallback
+def _remedy(found: SizingResult, workload: Workload, fallback: str) -> str:
+    return ", or ".join(_way(each, workload) for each in found.suggestions[:4]) or fallback
+
+
+def _way(suggestion: Suggestion, workload: Workload) -> str:
+    """The suggestion in words; of more ranks, with the GPUs that they then take."""
+    ranks = suggestion.change.get("tp")
+    engine = workload.engine
+    others = [size_of(workload, size) for size in (engine.pipeline_parallel, engine.data_parallel, engine.prefill_context_parallel)]
+    if not isinstance(ranks, int) or not all(each.known for each in others):
+        return suggestion.text
+    whole = ranks * prod(each.get() for each in others)
+    return f"set --tensor-parallel-size to {ranks} and ask for {whole} GPUs per replica"
 
 
 @rule(
@@ -39,7 +52,7 @@ def _remedy(found: SizingResult, fallback: str) -> str:
 def fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for hit in refused(workload, bundle, "MEM-001"):
         found = sized(workload, bundle)
-        yield replace(hit, summary=f"{_budget(found)}: {hit.summary}", remedy=_remedy(found, hit.remedy)) if found else hit
+        yield replace(hit, summary=f"{_budget(found)}: {hit.summary}", remedy=_remedy(found, workload, hit.remedy)) if found else hit
 
 
 @rule(
@@ -54,7 +67,12 @@ def fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit
 def holds_a_request(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for hit in refused(workload, bundle, "MEM-002"):
         found = sized(workload, bundle)
-        yield replace(hit, value=hit.value or str(found.max_model_len or "")) if found else hit
+        if found is None:
+            yield hit
+            continue
+        more = next((_way(each, workload) for each in found.suggestions if "tp" in each.change), "")
+        remedy = more if more and hit.remedy == MORE_GPUS else ", or ".join(filter(None, (hit.remedy, more)))
+        yield replace(hit, value=hit.value or str(found.max_model_len or ""), remedy=remedy)
 
 
 @rule(
@@ -71,11 +89,12 @@ def tight(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     found = sized(workload, bundle)
     if found is None or found.kv_available_gib is None or found.requested_gib is None or found.verdict is Verdict.DOES_NOT_FIT:
         return
-    share = found.kv_available_gib.likely / max(found.requested_gib.likely, 0.01)
+    left, budget = found.kv_available_gib.likely, found.requested_gib.likely
     few = found.max_concurrency is not None and found.max_concurrency.likely < float(settings["least_requests"])
-    if share < float(settings["least_share"]) and (few or found.kv_available_gib.likely <= 0):
-        text = f"{_budget(found)} leave about {max(found.kv_available_gib.likely, 0):.1f} GiB ({share:.0%}) for the KV cache"
-        yield Hit(where(workload, Place.MODEL, workload.engine.model), text, _remedy(found, "use more GPUs or a shorter context"))
+    if left < float(settings["least_share"]) * budget and (few or left <= 0):
+        says = f"leave about {left:.1f} GiB for the KV cache" if left > 0 else f"are about {-left:.1f} GiB too much, without any KV cache"
+        remedy = _remedy(found, workload, "use more GPUs or a shorter context")
+        yield Hit(where(workload, Place.MODEL, workload.engine.model), f"{_budget(found)} {says}", remedy)
 
 
 @rule(

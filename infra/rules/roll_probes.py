@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable
 
+from interlock.infra.catalog.vllm_flags import comes_later
 from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Probe, Role, Workload, known
 from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.reading.checkpoint import weights
@@ -250,3 +251,29 @@ def liveness_patience(workload: Workload, bundle: Bundle, settings: Settings) ->
             tries = math.ceil(float(settings["least_seconds"]) / max(probe.period.default(10).get(), 1))
             remedy = f"set failureThreshold to {tries} or more (times periodSeconds, at least {settings['least_seconds']:g} s)"
             yield Hit(probe.path, text, remedy, f"{window:g}", fixes=put(f"{probe.path}.failureThreshold", tries))
+
+
+READY = "VLLM_ENGINE_READY_TIMEOUT_S"
+
+
+@rule(
+    "ROLL-017",
+    Severity.WARNING,
+    demand="The engine gives itself the time that its model needs to get ready.",
+    reason="The API server waits no longer for its engine core: it ends with a timeout, and the pod restarts forever the same way.",
+    source="vllm/v1/engine/core_client.py (the poll of the input sockets), vllm/envs.py",
+    remedy="Leave the variable out, or raise it above the start-up time.",
+    ours=Severity.ERROR,
+)
+def patience_of_the_engine(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    if comes_later(READY, str(workload.engine.version.value or "")) or weights(workload) is None:
+        return
+    need = container_seconds(workload)
+    for _, container in engine_containers(workload):
+        given, probe = container.env.get(READY, Fact()).map(float), killing_probe(container)
+        first = budget(probe) if probe else Fact()
+        earlier = first.known and given.known and first.get() <= given.get()  # then ROLL-001 tells it
+        if given.known and given.get() < need.likely and not earlier:
+            enough = math.ceil(need.high / 60) * 60
+            text = f"the engine gives itself {given.get():g} s to get ready, but the model needs about {need.likely:.0f} s"
+            yield Hit(given.path, text, f"set {READY} to at least {enough}, or remove it", f"{given.get():g}")

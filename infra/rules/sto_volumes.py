@@ -233,14 +233,24 @@ def offline(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
         switch = next(
             (container.env[n] for n in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE") if switched_on(container.env.get(n, Fact()))), None
         )
-        held = [mount for mount in container.mounts if mount.mount_path != "/dev/shm"]
-        if switch is None or held or any(volume.kind == "image" for volume in pod.volumes):
+        if switch is None or _may_hold_files(pod, container):
             continue
         for what, name in _downloads(workload):
             if not name.startswith(("/", "./")) and "://" not in name:
                 text = f"the engine may not download, but {what} {name} is a name of the hub and no volume holds it"
                 level = Severity.ERROR if official(workload) else Severity.WARNING
                 yield Hit(switch.path, text, "mount the model cache, or name a local path, or allow the download", name, severity=level)
+
+
+_WITHOUT_WEIGHTS = ("configMap", "secret", "downwardAPI", "projected")
+
+
+def _may_hold_files(pod: Pod, container: Container) -> bool:
+    """Whether a volume may bring model files: none does that starts empty and is filled by no other container, or holds configuration."""
+    kinds = {volume.name: volume.kind for volume in pod.volumes}
+    others = {mount.volume for each in pod.containers if each.name != container.name for mount in each.mounts}
+    brought = (kinds.get(mount.volume, "") for mount in container.mounts if kinds.get(mount.volume) != "emptyDir" or mount.volume in others)
+    return any(kind not in _WITHOUT_WEIGHTS for kind in brought) or "image" in kinds.values()
 
 
 def _downloads(workload: Workload) -> list[tuple[str, str]]:

@@ -13,6 +13,9 @@ from interlock.infra.values import GIB
 # Above so many requests their fraction says nothing.
 _WHOLE = 10
 
+MORE_GPUS = "use more GPUs or larger ones"
+"""The remedy where no shorter length helps."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pool:
@@ -108,7 +111,7 @@ def _told_of(found: Resolved, pool: Pool, plan: KvPlan, available: float) -> Ref
     if available <= 0:
         return Refusal(kind=Kind.WEIGHTS, field="model", text=text, remedy="use more GPUs, larger ones, or a smaller or quantized model")
     flag, shorter = "max-model-len", longest(pool.layout, int(max(pool.available.low, 0) * GIB), found.max_model_len) // 16 * 16
-    remedy = f"set --{flag} to {shorter} (fits for sure)" if shorter and not plan.fits else "use more GPUs or larger ones"
+    remedy = f"set --{flag} to {shorter} (fits for sure)" if shorter and not plan.fits else MORE_GPUS
     fits = shorter if shorter and not plan.fits else None
     return Refusal(kind=Kind.REQUEST, field=flag, text=text, remedy=remedy, value=fits)
 

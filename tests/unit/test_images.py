@@ -82,9 +82,7 @@ def test_a_text_too_long_for_a_reference_is_of_no_family() -> None:
         ({}, []),
     ],
 )
-def test_an_own_image_that_does_not_say_its_version_is_told_with_the_one_assumed(
-    image: dict[str, str], told: list[str]
-) -> None:
+def test_an_own_image_that_does_not_say_its_version_is_told_with_the_one_assumed(image: dict[str, str], told: list[str]) -> None:
     server = {"name": "s", "model": {"id": "Qwen/Qwen3-8B"}, "pool": "p", "image": image}
     pool = {"name": "p", "gpu": "h100", "nodes": 1, "gpus_per_node": 2}
     made = preview(load({"target": {"local": "d"}, "namespace": "n", "pools": [pool], "servers": [server]}), "dev", today=TODAY)

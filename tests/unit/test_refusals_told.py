@@ -1,6 +1,7 @@
 """Every kind of refusal of the planner is told as an error, in the plan and by check, at the argument to change."""
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -182,3 +183,50 @@ def test_a_length_beyond_the_models_own_needs_the_overrides_that_the_version_rea
     changes = {f"servers[0].{name}": value for name, value in (server | {"image": image}).items()}
     found = told(preview(config(changes), "dev", today=TODAY).findings, Kind.LENGTH)
     assert bool(found) == refused
+
+
+def fixed(changes: dict[str, Any], code: str) -> list[str]:
+    return [each.remedy for each in preview(config(changes), "dev", today=TODAY).findings if each.code == code]
+
+
+LARGE = {"pools[0].gpu": "h100", "servers[0].model.id": "Qwen/Qwen2.5-72B-Instruct"}
+
+
+def test_more_ranks_are_advised_with_the_gpus_that_a_person_typed() -> None:
+    (typed,) = fixed(LARGE | {"servers[0].gpus": 1}, "MEM-001")
+    assert "set engine.tensor_parallel_size to 4 and gpus to 4" in typed
+    (two,) = fixed(LARGE | {"servers[0].gpus": 2, "servers[0].engine.data_parallel_size": 2}, "MEM-001")
+    assert "set engine.tensor_parallel_size to 4 and gpus to 8" in two
+    (followed,) = fixed(LARGE | {"servers[0].engine.tensor_parallel_size": 1}, "MEM-001")
+    assert "set engine.tensor_parallel_size to 4, or" in followed
+
+
+def test_what_is_advised_against_a_short_cache_names_length_and_ranks() -> None:
+    long = {"servers[0].model.id": "meta-llama/Llama-3.3-70B-Instruct", "servers[0].engine.max_model_len": 131072}
+    (found,) = fixed(LARGE | long | {"servers[0].gpus": 2}, "MEM-002")
+    assert re.fullmatch(
+        r"set engine\.max_model_len to \d+ \(fits for sure\), or set engine\.tensor_parallel_size to 4 and gpus to 4", found
+    )
+    container = "spec.template.spec.containers[0]"
+    words = ["meta-llama/Llama-3.3-70B-Instruct", "--tensor-parallel-size=2", "--max-model-len=131072"]
+    changes = {f"{container}.args": words, f"{container}.resources.limits": {"nvidia.com/gpu": 2}}
+    pod = deployment(changes | {"spec.template.spec.nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}})
+    told_ = [each.remedy for each in judge(recognise([Document(pod)]), today=TODAY) if each.code == "MEM-002"]
+    assert all("set --tensor-parallel-size to 4 and ask for 4 GPUs per replica" in each for each in told_)
+    assert told_
+
+
+@pytest.mark.parametrize(
+    ("env", "codes"),
+    [
+        ({"HF_HUB_OFFLINE": "1"}, ["STO-005"]),
+        ({"HF_HUB_OFFLINE": "0"}, []),
+        ({"VLLM_ENGINE_READY_TIMEOUT_S": "30"}, ["ROLL-017"]),
+        ({"VLLM_ENGINE_READY_TIMEOUT_S": "1800"}, []),
+        ({"VLLM_READY_TIMEOUT_S": "30"}, ["ARG-007"]),
+    ],
+)
+def test_a_variable_that_undoes_the_plan_is_told_where_it_stands(env: dict[str, str], codes: list[str]) -> None:
+    found = preview(config({"servers[0].extra.env": env}), "dev", today=TODAY).findings
+    assert [each.code for each in found] == codes
+    assert all(each.path == f"servers[0].extra.env.{next(iter(env))}" for each in found)
