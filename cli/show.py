@@ -1,25 +1,47 @@
 """Tables for people: the plan, its findings and its reasons."""
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from interlock.infra.plan.costs import Cost, costliest
 from interlock.infra.plan.types import ClusterPlan, Offer, PlannedServer
 from interlock.infra.rules.findings import Finding, Severity
+from interlock.infra.sizing import SizingResult
+from interlock.infra.values import plural
 
 STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
-def plan_tables(plan: ClusterPlan) -> RenderableType:
-    """Pools, servers, reasons and findings."""
-    parts: list[RenderableType] = [f"stack {plan.stack}, namespace {plan.namespace}, scope {plan.scope}", pools(plan)]
+def plan_tables(plan: ClusterPlan, fits: Sequence[SizingResult], why: Sequence[str] = ()) -> RenderableType:
+    """A plan to be read in half a minute: one line for each server and pool, what costs most, findings. ``why``: servers told in full."""
+    parts: list[RenderableType] = [heading(plan), pools(plan)]
     if plan.servers:
-        parts += [servers(plan), reasons(plan.servers)]
+        parts.append(servers(plan, fits))
+    dear = costliest(plan)
+    if dear:
+        parts.append(costs(dear))
+    parts += [reasons(server) for server in plan.servers if server.name in why]
     parts.append(findings(plan.findings))
     if plan.offers:
         parts.append(offers(plan.offers))
+    if plan.servers and not why:
+        parts.append(Text(f"--why SERVER tells each number of a server with its reason, such as --why {plan.servers[0].name}", style="dim"))
     return Group(*parts)
+
+
+def heading(plan: ClusterPlan) -> Text:
+    """What the stack is, and whether it may be deployed."""
+    asked, units = sum(pool.asked for pool in plan.pools), sum(pool.units for pool in plan.pools)
+    counts = f"{plural(len(plan.servers), 'server')} on {plural(len(plan.pools), 'pool')}, {asked} of {plural(units, 'GPU')} asked"
+    line = Text(f"stack {plan.stack}, namespace {plan.namespace}, scope {plan.scope}: {counts}; ")
+    refused = len(plan.refused)
+    return line.append(
+        f"refused by {plural(refused, 'finding')}" if refused else "nothing is refused", style="bold red" if refused else "green"
+    )
 
 
 def pools(plan: ClusterPlan) -> Table:
@@ -40,26 +62,56 @@ def _pods(names: tuple[str, ...]) -> str:
     return ", ".join(f"{count} x {name}" if count > 1 else name for name, count in counts.items()) or "empty"
 
 
-def servers(plan: ClusterPlan) -> Table:
-    """Every server with its sizes and times."""
-    table = Table(
-        "server", "model", "pool", "replicas", "GPUs", "TP", "PP", "DP", "memory", "start", "grace", title="Servers", box=box.SIMPLE
-    )
-    for server in plan.servers:
-        engine = server.args.engine
+def servers(plan: ClusterPlan, fits: Sequence[SizingResult]) -> Table:
+    """Every server with its size, its memory and its start; ``fits[i]`` is the planner's answer to server ``i``."""
+    table = Table("server", "model", "pool", "replicas", "GPUs each", "GPU memory", title="Servers", box=box.SIMPLE)
+    table.add_column("requests at once")
+    table.add_column("start cold, warm")
+    table.add_column("rollout")
+    for server, fit in zip(plan.servers, fits, strict=True):
         replicas = f"{server.replicas}-{server.max_replicas}" if server.max_replicas != server.replicas else str(server.replicas)
-        sizes = (str(server.gpus), str(engine.tp), str(engine.pp), str(engine.dp), server.memory)
-        times = (f"{server.times.load:.0f} of {server.times.startup} s", f"{server.times.grace} s")
-        table.add_row(server.name, server.model_id, server.pool, replicas, *sizes, *times)
+        way = server.why["rollout"].value if "rollout" in server.why else ""
+        times = ", ".join(span(each.total.likely) for each in (server.start.cold, server.start.warm))
+        row = (server.name, server.model_id, server.pool, replicas, size(server), fit.verdict.replace("_", " "), at_once(fit), times, way)
+        table.add_row(*row)
     return table
 
 
-def reasons(planned: tuple[PlannedServer, ...]) -> Table:
-    """Why each number is what it is."""
-    table = Table("server", "decision", "why", title="Why", box=box.SIMPLE)
-    for server in planned:
-        for position, (decision, why) in enumerate(server.why.items()):
-            table.add_row(server.name if position == 0 else "", decision.replace("_", " "), why.told)
+def size(server: PlannedServer) -> str:
+    """GPUs of one replica, and how the engine divides them: ``16 = TP 8 x PP 2, 2 nodes``."""
+    engine = server.args.engine
+    parts = [f"{name} {count}" for name, count in (("TP", engine.tp), ("PP", engine.pp), ("DP", engine.dp)) if count > 1]
+    return f"{server.gpus}{' = ' + ' x '.join(parts) if parts else ''}{f', {server.nodes} nodes' if server.nodes > 1 else ''}"
+
+
+def at_once(fit: SizingResult) -> str:
+    """Requests of the full length that the KV cache of one engine surely holds: ``63 x 16,384 tokens``."""
+    if fit.max_concurrency is None or not fit.max_model_len:
+        return ""
+    if fit.kv_needed_gib == 0:
+        return "no KV cache needed"
+    return f"{int(fit.max_concurrency.low)} x {fit.max_model_len:,} tokens"
+
+
+def span(seconds: float) -> str:
+    """Seconds for people: ``45 s``, ``4 min``, ``2.1 h``."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def costs(found: Sequence[Cost]) -> Table:
+    """The decisions that take the most GPUs."""
+    table = Table("server", "decision", "GPUs more", "what it takes", title="What costs most", box=box.SIMPLE)
+    for each in found:
+        table.add_row(each.server, each.decision.replace("_", " "), f"+{each.gpus}", each.told)
+    return table
+
+
+def reasons(server: PlannedServer) -> Table:
+    """Why each number of a server is what it is."""
+    table = Table("decision", "value", "why", title=f"Why {server.name} is planned so", box=box.SIMPLE)
+    for decision, why in server.why.items():
+        instead = f"\n(instead: {why.instead})" if why.instead else ""
+        table.add_row(decision.replace("_", " "), why.value, why.reason + instead)
     return table
 
 

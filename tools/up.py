@@ -119,7 +119,7 @@ def describe(cluster: Cluster, stack: str, environment: dict[str, str], folder: 
     say(f"""
 Three things to try:
   eval "$(.venv/bin/python -m tools.cluster env)"         then {here}kubectl get pods -A, or pulumi preview --stack {stack}
-  .venv/bin/interlock plan --stack {stack}                   why it is deployed as it is, with the arithmetic
+  .venv/bin/interlock plan --stack {stack} --html plan.html  what is deployed, as a page; --why SERVER for the arithmetic
   edit Pulumi.{stack}.yaml (ask for more GPUs than a node has), then `make up`: it is refused before anything changes
 
 Pods run on simulated nodes: they are scheduled and become Ready, but nothing runs in them, so `kubectl logs` and `exec` do not work.

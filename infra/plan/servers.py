@@ -98,9 +98,18 @@ def _shape_fields(shape: ModelShape) -> dict[str, Any]:
 
 def server_fit(config: ClusterConfig, index: int) -> SizingResult:
     """What one GPU of ``config.servers[index]`` would hold, with every flag decided as the plan decides it."""
-    server, engine = config.servers[index], engines(config)[index]
+    return _fit_of(config, index, engines(config)[index])
+
+
+def server_fits(config: ClusterConfig) -> tuple[SizingResult, ...]:
+    """The same for all servers, in the order of the config."""
+    return tuple(_fit_of(config, index, engine) for index, engine in enumerate(engines(config)))
+
+
+def _fit_of(config: ClusterConfig, index: int, engine: Engine) -> SizingResult:
     if engine.fit is not None:
         return engine.fit.result
+    server = config.servers[index]
     pool, image = next(pool for pool in config.pools if pool.name == server.pool), tracks()[server.image.track.value]
     return fit(server, engine.args, pool, version_of(server), image.env).result
 

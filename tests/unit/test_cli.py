@@ -5,6 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from interlock.cli.main import main
+from interlock.cli.stackfile import read_stack
+from interlock.infra.preview import preview
+from tests.support import TODAY
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -15,11 +20,31 @@ def interlock(*arguments: str, folder: Path = ROOT) -> "subprocess.CompletedProc
     return done
 
 
-def test_the_plan_of_the_dev_stack_shows_pools_servers_and_reasons() -> None:
+def test_the_plan_of_the_dev_stack_shows_pools_servers_and_what_costs_most() -> None:
     done = interlock("plan", "--stack", "dev")
     assert done.returncode == 0
-    for word in ("Pools", "chat", "Qwen/Qwen2.5-0.5B-Instruct", "1/1 (chat)", "no findings"):
+    for word in ("Pools", "chat", "Qwen/Qwen2.5-0.5B-Instruct", "1/1 (chat)", "no findings", "--why chat"):
         assert word in done.stdout
+    assert len(done.stdout.splitlines()) < 30, "a plan of one server is read in half a minute"
+
+
+def test_why_tells_every_number_of_the_server_that_is_named_and_of_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["plan", "--stack", "prod", "--why", "large"])
+    told = capsys.readouterr().out
+    assert "Why large is planned so" in told
+    assert "rounded up the ladder of budgets" in told
+    assert "Why chat" not in told
+    with pytest.raises(SystemExit) as done:
+        main(["plan", "--stack", "prod", "--why", "chatt"])
+    assert done.value.code == 2
+    assert "--why: 'chatt' is not a server of this stack (near: chat)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_example_of_a_config_is_planned_without_a_refusal(file: Path) -> None:
+    read = read_stack(None, file)
+    assert not preview(read.config, read.stack, today=TODAY).refused
 
 
 def test_the_plan_and_the_objects_are_json_on_request() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from interlock.infra.config import load
 from interlock.infra.errors import ConfigError
+from interlock.infra.plan.costs import costliest
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.preview import preview
 from tests.support import config
@@ -170,3 +171,24 @@ def test_a_probe_that_only_a_fast_network_can_meet_is_a_warning_and_one_that_non
 def test_the_plan_adds_no_argument_and_no_variable_that_the_images_version_does_not_read(version: str) -> None:
     made = preview(config({"servers[0].image": {"reference": "registry.local/vllm:ours", "vllm": version}}), "dev", today=TODAY)
     assert [finding.text() for finding in made.findings if finding.code in ("ARG-001", "ARG-002", "ARG-007")] == []
+
+
+def test_the_decisions_that_take_the_most_gpus_are_told_first_whatever_the_order_of_the_servers() -> None:
+    large = {"engine": {"tensor_parallel_size": 4}, "replicas": 2, "name": "large"}
+    scaled = {"autoscale": {"min_replicas": 2, "max_replicas": 8}, "name": "scaled"}
+    pool = {**POOL, "nodes": 3}
+    told = costliest(planned(large, scaled, pool=pool))
+    assert [(cost.server, cost.decision, cost.gpus) for cost in told] == [
+        ("scaled", "replicas", 7),
+        ("large", "tensor_parallel_size", 6),
+        ("large", "replicas", 4),
+    ]
+    assert told == costliest(planned(scaled, large, pool=pool))
+    assert told[0].told == "2 to 8 replicas, room is kept for all: 8 x 1 GPU = 8"
+
+
+def test_what_costs_nothing_more_is_no_cost_and_a_rollout_that_stops_the_only_replica_is_one() -> None:
+    assert [cost.decision for cost in costliest(planned({}))] == ["rollout"]
+    assert costliest(planned({"replicas": 0})) == ()
+    alone = costliest(planned({"rollout": {"strategy": "recreate"}}))
+    assert "stops 1 replica before the new one starts" in alone[0].told
