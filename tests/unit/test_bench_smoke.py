@@ -67,6 +67,10 @@ def test_a_command_that_fails_ends_the_measurement_with_what_it_printed() -> Non
         seconds(lambda: Outcome(124, "`pulumi up` did not end in 300 s"))
 
 
+def test_growth_is_the_exponent_between_the_smallest_and_the_largest_size() -> None:
+    assert frame.growth({10: (0, 2.0, 1.0, 2.0), 1000: (0, 20.0, 1.0, 2.0), 100: (0, 5.0, 1.0, 2.0)}) == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize(("value", "at_least", "met"), [(1.3, False, True), (1.31, False, False), (1.31, True, True), (1.29, True, False)])
 def test_a_goal_says_whether_it_is_met(value: float, at_least: bool, met: bool) -> None:
     said = str(Goal("preview", value, "times", 1.3, at_least))

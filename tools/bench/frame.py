@@ -1,19 +1,23 @@
 """The frame's own numbers: control plane start, preview against a flat program by size, and a second `make up`.
 
-usage: python -m tools.bench.frame [SERVERS ...]
+usage: python -m tools.bench.frame [--times PAIRS] [SERVERS ...]
 
 The flat program registers the very same objects one by one with the SDK's classes, without plan, rules and components, as a person
 would write it. Both are measured in turn, and the ratio is the median of the pairs' ratios, so that a busy machine slows both.
 """
 
+import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from interlock.infra.config import load
+from interlock.infra.manifests.bundles import stack_objects
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
 from tools import build, toolchain_families
@@ -25,7 +29,9 @@ from tools.cluster.testing import LocalCluster
 from tools.common import ROOT, ToolError, run_main, say
 
 TIMES = 5
-GOAL_RATIOS = {10: 1.3, 100: 1.1}
+GOAL_RATIOS = {10: 1.3, 100: 1.1, 300: 1.3}
+GOAL_COMPONENTS = 1.3
+GOAL_GROWTH = 1.1
 FLAT = """
 import json
 from pathlib import Path
@@ -40,6 +46,34 @@ for index, each in enumerate(json.loads(Path("objects.json").read_text())):
     getattr(group, kind)(f"object-{index}", opts=on, **each)
 """
 
+COMPONENTS = """
+import json
+from pathlib import Path
+
+import pulumi
+import pulumi_kubernetes as k8s
+
+from interlock.components.vllm_server import VllmServer
+
+on = k8s.Provider("cluster", kubeconfig=Path("kubeconfig").read_text(), context="CONTEXT")
+for name, args in json.loads(Path("servers.json").read_text()).items():
+    VllmServer(name, args, pulumi.ResourceOptions(providers=[on]))
+"""
+
+
+def components(cluster: LocalCluster, config: dict[str, Any], servers: int, times: int = TIMES) -> tuple[int, float, float, float]:
+    """The same of a stranger's program, whose components plan and judge each for itself."""
+    config = of_size(config, servers)
+    common = {"pool": config["pools"][0], "namespace": "default"}
+    args = {server["name"]: {"server": {key: server[key] for key in server if key != "pool"}, **common} for server in config["servers"]}
+    loaded = load(config)
+    sets = stack_objects(loaded, plan(loaded, "bench")).servers
+    raw = {"kubeconfig": cluster.kubeconfig.read_text("utf-8")}
+    objects = [{**each, "metadata": {**each["metadata"], "namespace": "default"}} for one in sets for each in one.manifests]
+    own = project(cluster, {"__main__.py": COMPONENTS.replace("CONTEXT", cluster.context), "servers.json": json.dumps(args), **raw})
+    flat = project(cluster, {"__main__.py": FLAT.replace("CONTEXT", cluster.context), "objects.json": json.dumps(objects), **raw})
+    return len(objects), *pairs(own.preview, flat.preview, times)
+
 
 def preview(cluster: LocalCluster, config: dict[str, Any], servers: int, times: int = TIMES) -> tuple[int, float, float, float]:
     """(objects, our preview, flat preview, ratio) on create: medians of ``times``."""
@@ -51,6 +85,12 @@ def preview(cluster: LocalCluster, config: dict[str, Any], servers: int, times: 
     raw = {"objects.json": json.dumps(objects), "kubeconfig": cluster.kubeconfig.read_text("utf-8")}
     flat = project(cluster, {"__main__.py": FLAT.replace("CONTEXT", cluster.context), **raw})
     return len(objects), *pairs(ours.preview, flat.preview, times)
+
+
+def growth(rows: Mapping[int, tuple[int, float, float, float]]) -> float:
+    """The exponent by which our preview's time grows from the smallest to the largest size."""
+    least, most = min(rows), max(rows)
+    return math.log(rows[most][1] / rows[least][1]) / math.log(most / least)
 
 
 def warm_up(times: int = 3) -> float:
@@ -75,21 +115,30 @@ def warm_up(times: int = 3) -> float:
 
 def main(arguments: list[str] | None = None) -> int:
     """Measures and prints the tables."""
-    sizes = [int(size) for size in arguments or ["10", "100"]]
+    parser = argparse.ArgumentParser(prog="python -m tools.bench.frame", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("sizes", nargs="*", type=int, default=[10, 100], metavar="SERVERS")
+    parser.add_argument("--times", type=int, default=TIMES, help="pairs that are measured of each")
+    options = parser.parse_args(arguments)
+    sizes, times = options.sizes, options.times
     config = stack_config("dev")
     folder = build.ensure(toolchain_families.select([], ["test"]))
     started = time.perf_counter()
     try:
         running, _ = lifecycle.up("bench-frame", folder)
         start = time.perf_counter() - started
-        rows = {size: preview(LocalCluster(running, folder), config, size) for size in sizes}
+        cluster = LocalCluster(running, folder)
+        rows = {size: preview(cluster, config, size, times) for size in sizes}
+        own = {size: components(cluster, config, size, times) for size in sizes}
     finally:
         lifecycle.down("bench-frame")
     head = ("servers", "objects", "interlock", "flat program", "ratio")
     say(table("Preview on create, s", head, [[size, *row] for size, row in rows.items()]))
-    for size, wanted in GOAL_RATIOS.items():
-        if size in rows:
-            say(str(Goal(f"preview of {size} servers beside a flat program", rows[size][-1], "times", wanted)))
+    say(table("Preview of components on create, s", ("servers", "objects", "components", *head[3:]), [[n, *row] for n, row in own.items()]))
+    for what, measured, goals in (("servers", rows, GOAL_RATIOS), ("components", own, dict.fromkeys(own, GOAL_COMPONENTS))):
+        for size in sorted(set(measured) & set(goals)):
+            say(str(Goal(f"preview of {size} {what} beside a flat program", measured[size][-1], "times", goals[size])))
+        if len(measured) > 1:
+            say(str(Goal(f"growth of the preview of {what} by size", growth(measured), "exponent", GOAL_GROWTH)))
     say(table("Frame, s", ("control plane start", "second `make up`"), [[start, warm_up()]]))
     return 0
 
