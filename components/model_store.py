@@ -99,7 +99,8 @@ def _config(name: str, read: Given) -> dict[str, Any]:
 
 def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> StoreObjects:
     store = store_bundle(config, plan.stack, 0)
-    return with_runtime(store, config, plan.stack, store.name)
+    # A dot, which no server has in its name: a store and a server may be called alike.
+    return with_runtime(store, config, plan.stack, f"{store.name}.store")
 
 
 RECIPE = Recipe("ModelStore", ModelStoreArgs, _config, _build, words={"stores[0]": "store"}, tells=("store", "pools", "namespace"))

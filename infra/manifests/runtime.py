@@ -14,7 +14,7 @@ from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.stores import StoreConfig, StoreKind
 from interlock.infra.manifests.archive import NAME, archive
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
-from interlock.infra.naming import joined, label
+from interlock.infra.naming import label
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
 
 FOLDER = "/opt/interlock"
@@ -39,12 +39,12 @@ def _encoded() -> str:
 
 def anchor_name(owner: str = OWNER) -> str:
     """Name of the anchor."""
-    return joined(owner, "runtime")
+    return f"{owner}-runtime"
 
 
 def runtime_name(owner: str = OWNER) -> str:
     """Name of the ConfigMap with the archive, by its content."""
-    return joined(owner, "runtime", digest())
+    return f"{owner}-runtime-{digest()}"
 
 
 def runtime_objects(stack: str, namespace: str, owner: str = OWNER) -> list[Manifest]:

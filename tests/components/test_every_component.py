@@ -11,8 +11,11 @@ import pulumi_kubernetes as k8s
 import pytest
 
 import interlock.components
+from interlock.components.gpu_sharing import GpuSharing
 from interlock.components.host import provider
+from interlock.components.model_route import ModelRoute
 from interlock.components.package import COMPONENTS
+from interlock.components.queue_autoscaler import QueueAutoscaler
 from tests.support import changed
 from tests.support.components import CASES, Case
 from tests.support.monitor import Run, later, run, unknown
@@ -105,6 +108,16 @@ def test_renamed_with_an_alias_nothing_changes_where_the_names_of_its_objects_ar
     assert "it" in [each.spec.name for each in after.components(case.kind.__name__)[0].request.aliases]
     former = {each.request.name.replace("that", "it", 1): each.inputs for each in after.objects if each.request.name.startswith("that")}
     assert former == {each.request.name: each.inputs for each in before.objects}
+
+
+def test_all_components_of_one_name_in_one_namespace_share_no_object() -> None:
+    """But for what a server or a pool makes itself where nobody else does: its route, its scaler, the layer's configs."""
+    alone_there = (ModelRoute, QueueAutoscaler, GpuSharing)
+    cases = [case for case in CASES if case.kind not in alone_there]
+    seen = run(lambda: [made(case) for case in cases])
+    objects = [each.identity for each in seen.objects]
+    assert [each for each in objects if objects.count(each) > 1] == []
+    assert len([each for each in objects if each[0] == "ConfigMap" and "-runtime-" in each[2]]) == 2, "a server's and a store's"
 
 
 class Outer(pulumi.ComponentResource):
