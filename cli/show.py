@@ -8,6 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from interlock.infra.plan.costs import Cost, costliest
+from interlock.infra.plan.ray import NEEDED
+from interlock.infra.plan.reasons import Reason
 from interlock.infra.plan.types import ClusterPlan, Offer, PlannedServer
 from interlock.infra.rules.findings import Finding, Severity
 from interlock.infra.sizing import SizingResult
@@ -24,6 +26,7 @@ def plan_tables(plan: ClusterPlan, fits: Sequence[SizingResult], why: Sequence[s
     dear = costliest(plan)
     if dear:
         parts.append(costs(dear))
+    parts += [Text(f"{name} would need Ray: {why.reason}\n", style="yellow") for name, why in needs_ray(plan)]
     parts += [reasons(server) for server in plan.servers if server.name in why]
     parts.append(findings(plan.findings))
     if plan.offers:
@@ -75,6 +78,11 @@ def servers(plan: ClusterPlan, fits: Sequence[SizingResult]) -> Table:
         row = (server.name, server.model_id, server.pool, replicas, size(server), fit.verdict.replace("_", " "), at_once(fit), times, way)
         table.add_row(*row)
     return table
+
+
+def needs_ray(plan: ClusterPlan) -> list[tuple[str, Reason]]:
+    """Servers for which the config asks what only Ray does, with the reason."""
+    return [(each.name, each.why["ray"]) for each in plan.servers if each.why["ray"].value == NEEDED]
 
 
 def size(server: PlannedServer) -> str:

@@ -9,7 +9,7 @@ from interlock.cli.page.markup import Html, html, tag
 from interlock.cli.page.memory import memory
 from interlock.cli.page.nodes import hue, pool_section
 from interlock.cli.page.times import rollout_lines, start_lines
-from interlock.cli.show import at_once, size
+from interlock.cli.show import at_once, needs_ray, size
 from interlock.infra.plan.costs import costliest
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
 from interlock.infra.rules.findings import Severity
@@ -68,7 +68,8 @@ def _found(plan: ClusterPlan) -> Html:
     )
     told = [tag("a", f"{kind} {name}", href=f"#{kind}-{name}") for kind, name in links]
     where = tag("p", "errors at: ", [[link, " "] for link in told]) if told else ""
-    return html([where, others(plan)])
+    ray = [tag("p", tag("b", f"{name} would need Ray: "), why.reason) for name, why in needs_ray(plan)]
+    return html([where, others(plan), ray])
 
 
 def _costs(plan: ClusterPlan) -> Html:

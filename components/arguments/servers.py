@@ -136,6 +136,12 @@ class WishesSettings(TypedDict):
     """chat, code, embed, rerank or transcribe; omit for what the model's architecture is made for."""
     images: NotRequired[int]
     """Images in one prompt of a model that sees; 0 leaves its vision tower out; omit for the engine's own limit."""
+    swaps_per_day: NotRequired[float]
+    """How often the model is exchanged for another one, per day; counts in the decision about Ray."""
+    one_scaler: NotRequired[bool]
+    """Whether several models are to share GPUs behind one scaler; counts in the decision about Ray."""
+    python_around: NotRequired[bool]
+    """Whether own Python code stands around the engine and is to be scaled with it; counts in the decision about Ray."""
 
 
 class ExtraSettings(TypedDict):

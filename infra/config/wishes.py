@@ -45,6 +45,12 @@ class WishesConfig(Config):
     """chat, code, embed, rerank or transcribe; omit for what the model's architecture is made for."""
     images: int | None = Field(default=None, ge=0)
     """Images in one prompt of a model that sees; 0 leaves its vision tower out; omit for the engine's own limit."""
+    swaps_per_day: float | None = Field(default=None, ge=0)
+    """How often the model is exchanged for another one, per day; counts in the decision about Ray."""
+    one_scaler: bool = False
+    """Whether several models are to share GPUs behind one scaler; counts in the decision about Ray."""
+    python_around: bool = False
+    """Whether own Python code stands around the engine and is to be scaled with it; counts in the decision about Ray."""
 
     @model_validator(mode="after")
     def _one_measure_of_load(self) -> Self:

@@ -16,6 +16,7 @@ from interlock.infra.plan.derive.engine import Engine, engines, most_replicas, v
 from interlock.infra.plan.layout import Layout, group_of
 from interlock.infra.plan.models import ModelShape, fit, model_shape
 from interlock.infra.plan.pools import PodDemand, resource_name, shares_per_card
+from interlock.infra.plan.ray import ray_decision
 from interlock.infra.plan.reasons import SET, Reason
 from interlock.infra.plan.runtime import MIDDLEWARE, decide_hang, decide_runtime, step_seconds
 from interlock.infra.plan.shares import beyond_its_share
@@ -40,6 +41,7 @@ def planned_server(config: ClusterConfig, index: int, made: Engine, free: Mappin
     image = tracks()[server.image.track.value]
     shape = model_shape(server.model, server.engine.quantization)
     why = {"weights": _weights(shape), **made.why}
+    why["ray"] = ray_decision(config, index, made.layout)
     engine, lies, offloaded = made.args, made.layout, made.fit.offloaded if made.fit else 0
     demand = PodDemand(server.name, most_replicas(server), lies.units, lies.nodes)
     rollout = decide_rollout(server, demand, free, why, crowded=beyond_its_share(pool, engine))

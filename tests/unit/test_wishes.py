@@ -10,7 +10,7 @@ from interlock.infra.plan.plan import plan
 from interlock.infra.plan.types import PlannedServer
 from interlock.infra.preview import preview
 from interlock.infra.preview.offers import with_offers
-from tests.support import TODAY, config
+from tests.support import TODAY, config, config_data
 
 LARGE = "Qwen/Qwen3-235B-A22B-FP8"
 
@@ -252,3 +252,37 @@ def test_cores_count_like_memory() -> None:
     ((severity, text),) = packing({"pools[0].nodes": 1, "servers[0].replicas": 8, "servers[0].cpu": "20"})
     assert severity == "error"
     assert "8 pods x 20 cores of cpu" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "value", "told"),
+    [
+        ({}, "no Ray", "nothing here needs it"),
+        ({"wishes": {"requests_per_second": 49}}, "no Ray", "49 requests per second (wishes.requests_per_second), below 50"),
+        ({"wishes": {"requests_per_second": 50}}, "no Ray", "nothing here needs it"),
+        ({"wishes": {"concurrent": 600}}, "no Ray", "2 requests per second (wishes.concurrent 600 / 300 s), below 50"),
+        ({"wishes": {"swaps_per_day": 4}}, "no Ray", "exchanged 4 times a day"),
+        ({"gpus": 16, "engine": {"tensor_parallel_size": 8, "pipeline_parallel_size": 2}}, "no Ray", "a LeaderWorkerSet"),
+        ({"wishes": {"one_scaler": True}}, "Ray", "several models behind one scaler"),
+        ({"wishes": {"python_around": True, "requests_per_second": 5}}, "Ray", "against it: 5 requests per second"),
+    ],
+)
+def test_ray_is_decided_from_load_swaps_nodes_and_what_stands_around_the_engine(changes: dict[str, Any], value: str, told: str) -> None:
+    why = planned(**changes).why["ray"]
+    assert (why.value, told in why.reason) == (value, True), why.told
+
+
+def test_parts_of_cards_that_must_lie_together_need_ray_and_single_shares_do_not() -> None:
+    shares = {"pools[0].share": {"kind": "time-slicing", "replicas": 4}}
+    assert plan(config({**shares, "servers[0].gpus": 2}), "dev").servers[0].why["ray"].value == "Ray"
+    assert plan(config(shares), "dev").servers[0].why["ray"].value == "no Ray"
+
+
+def test_one_model_on_mixed_cards_needs_no_ray_in_any_order_of_the_servers() -> None:
+    data = config_data()
+    data["pools"].append({**data["pools"][0], "name": "l40s", "gpu": "l40s"})
+    data["servers"].append({**data["servers"][0], "name": "other", "pool": "l40s"})
+    for servers in (data["servers"], data["servers"][::-1]):
+        told = {each.why["ray"].told for each in plan(load({**data, "servers": servers}), "dev").servers}
+        assert len(told) == 1
+        assert "mixed cards (h100-80gb-sxm, l40s)" in told.pop()
