@@ -11,9 +11,12 @@ from interlock.cli.size_lines import FIELDS, answer_of, argument_of, request_of
 from interlock.infra.catalog import gpus, models
 from interlock.infra.catalog.near import near_gpus, near_models, nearest
 from interlock.infra.catalog.vllm_tables import vllm_names
+from interlock.infra.engine.choices import Unlisted, unlisted, unregistered
 from interlock.infra.errors import REFUSED, ConfigError, Problem
 from interlock.infra.sizing import Verdict
 from interlock.infra.sizing import size as size_request
+from interlock.infra.sizing.model.quantization import Scheme
+from interlock.infra.sizing.model.quantization_words import parse_quantization
 from interlock.infra.values import Version
 from interlock.stacks.model_config import read_config
 
@@ -107,11 +110,22 @@ def _unknown_arguments(case: dict[str, Any]) -> Iterator[tuple[str, Problem]]:
     version = case.get("vllm_version")
     if version is not None and Version.find(str(version)) is None:
         yield "vllm_version", Problem("--vllm-version", f"{version!r} is not a version: write it as 0.33.0", "interlock size")
-    for name in case:
+    for name, value in case.items():
         if name not in FIELDS and not argument_of(name):
             options = {option.removeprefix("--").replace("-", "_") for option in vllm_names("flags").spans if option.startswith("--")}
             near = nearest(name.lower(), {each: each for each in (*options, *FIELDS)})
             yield name, Problem("--arg", f"{name!r} is not an argument of vLLM{near}", "interlock size")
+        elif isinstance(value, str) and (there := _not_taken(argument_of(name), value, version)):
+            meant = f"; write {there.meant}" if there.meant else ""
+            yield name, Problem(f"--{argument_of(name)}", f"{value!r} is not one of {there.some}{meant}", "interlock size")
+
+
+def _not_taken(argument: str, value: str, version: str | None) -> Unlisted | None:
+    """What the version takes for an argument of which ``value`` is none. Quantization may also be said in the planner's words."""
+    if argument == "quantization":
+        words = parse_quantization(value)
+        return unregistered(argument, value, version) if words is not None and words.scheme is Scheme.UNKNOWN else None
+    return unlisted(argument, value, version) if argument else None
 
 
 def _argument(text: str) -> tuple[str, Any]:

@@ -1,7 +1,7 @@
 """The nearest names that are known: for a GPU, a model or anything else that somebody misspelt."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from interlock.infra.catalog.gpus import gpus, not_nvidia
 from interlock.infra.catalog.models import names
@@ -23,3 +23,9 @@ def near_gpus(wanted: str) -> str:
 def near_models(wanted: str) -> str:
     """The nearest models of the catalog, in brackets; the organisation does not count."""
     return nearest(wanted.rsplit("/", 1)[-1].lower(), {name.rsplit("/", 1)[-1].lower(): name for name in names()})
+
+
+def like(name: str, names: Iterable[str]) -> str:
+    """The name that is nearest in letters, or nothing."""
+    close = difflib.get_close_matches(name, list(names), 1, 0.8)
+    return close[0] if close else ""

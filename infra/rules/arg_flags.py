@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from difflib import SequenceMatcher, get_close_matches
 
+from interlock.infra.catalog.near import like
 from interlock.infra.catalog.vllm_flags import env_status, flag_status
 from interlock.infra.catalog.vllm_tables import Standing, Status, vllm_names
 from interlock.infra.facts import Bundle, Flag, Workload
@@ -23,12 +24,6 @@ def version_text(workload: Workload) -> str | None:
     """The engine's version as it is stated; None when it is not known."""
     version = workload.engine.version
     return str(version.value) if version.known else None
-
-
-def like(name: str, names: Iterable[str]) -> str:
-    """The name that is nearest in letters, or nothing."""
-    close = get_close_matches(name, list(names), 1, 0.8)
-    return close[0] if close else ""
 
 
 def _typo(name: str, names: Iterable[str]) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlock.infra.catalog.vllm_flags import flag_facts, flag_status
-from interlock.infra.catalog.vllm_tables import Span, vllm_names
+from interlock.infra.engine.choices import Unlisted, unlisted, unregistered
 from interlock.infra.facts import Bundle, Flag, Place, Workload
-from interlock.infra.rules.arg_flags import CLI, SOURCE, like, unique, version_text
+from interlock.infra.rules.arg_flags import CLI, SOURCE, unique, version_text
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.reading.relations import Asked
@@ -17,15 +17,6 @@ from interlock.infra.rules.reading.units import where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
 
 _INTEGER = re.compile(r"^[+-]?\d+$")
-_ALIASES = {
-    ("dtype", "fp16"): "float16",
-    ("dtype", "bf16"): "bfloat16",
-    ("dtype", "fp32"): "float32",
-    ("kv-cache-dtype", "fp8_e4m3fn"): "fp8_e4m3",
-    ("kv-cache-dtype", "bf16"): "bfloat16",
-    ("kv-cache-dtype", "fp16"): "float16",
-}
-"""What people write elsewhere for a value: names of PyTorch and of other engines."""
 _HUMAN = (
     "max-model-len",
     "max-num-batched-tokens",
@@ -60,11 +51,10 @@ def values(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
 
 def _of_flag(flag: Flag, facts: Mapping[str, Any], version: str | None, level: Severity, *, parsed: bool) -> Iterator[Hit]:
     value, place = flag.value.get(), flag.value.path or flag.path
-    choices, kind = [str(choice) for choice in facts.get("choices") or ()], facts.get("kind")
-    if kind == "value" and choices and flag.name not in _TOLD and value not in (*choices, "None") and value.upper() not in choices:
-        meant = _ALIASES.get((flag.name, value.lower())) or like(value.lower(), choices)
-        yield _one_of(_Wrong(place, f"--{flag.name} {value}", version, level, flag), meant if meant in choices else "", choices)
-    elif kind == "value" and facts.get("type") == "int" and not choices and not _INTEGER.match(value) and flag.name not in _HUMAN:
+    kind, wrong = facts.get("kind"), unlisted(flag.name, value, version) if flag.name not in _TOLD else None
+    if wrong:
+        yield _one_of(_Wrong(place, f"--{flag.name} {value}", version, level, flag), wrong)
+    elif kind == "value" and facts.get("type") == "int" and _not_an_integer(flag.name, value, facts):
         yield Hit(place, f"--{flag.name} {value!r} is not an integer", "write an integer", value, severity=level)
     elif kind == "value" and facts.get("type") == "json" and parsed and value not in ("", "None"):
         said = _not_json(value)
@@ -76,6 +66,10 @@ def _of_flag(flag: Flag, facts: Mapping[str, Any], version: str | None, level: S
             if not ("=" in item and "," not in item) and not item.startswith("{"):
                 text = f"--lora-modules {item[:60]}: an adapter is name=path, or JSON with name and path"
                 yield Hit(place, text, "write name=path", item[:80], severity=level)
+
+
+def _not_an_integer(name: str, value: str, facts: Mapping[str, Any]) -> bool:
+    return name not in _HUMAN and not facts.get("choices") and _INTEGER.match(value) is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +84,9 @@ class _Wrong:
     """The flag that it is the whole value of."""
 
 
-def _one_of(wrong: _Wrong, meant: str, choices: list[str]) -> Hit:
-    some = ", ".join(choices[:12]) + (", ..." if len(choices) > 12 else "")
-    text = f"{wrong.given}: vLLM {wrong.version or ''} takes only {some}".replace("  ", " ")
-    flag = wrong.flag
+def _one_of(wrong: _Wrong, there: Unlisted) -> Hit:
+    text = f"{wrong.given}: vLLM {wrong.version or ''} takes only {there.some}".replace("  ", " ")
+    flag, meant = wrong.flag, there.meant
     fix = f"write {meant}" if meant else f"choose one of these, or remove --{flag.name}" if flag else "choose one of these"
     fixes = put(flag.path, meant, flag=flag.name) if meant and flag else ()
     return Hit(wrong.path, text, fix, wrong.given.rpartition(" ")[2], severity=wrong.level, fixes=fixes)
@@ -131,22 +124,17 @@ _REGISTERED: Mapping[str, tuple[str, ...]] = {
     "quantization": (),
 }
 """Arguments whose values are registered by name, with the arguments that load others."""
-# The newest releases read these through packages of their own.
-_PACKAGED = ("quantization bitsandbytes", "quantization gguf")
 
 
 def _registered(workload: Workload, bundle: Bundle, version: str | None, level: Severity) -> Iterator[Hit]:
-    facts, table = Asked(workload, bundle), vllm_names("values")
+    facts = Asked(workload, bundle)
     for name, plugins in _REGISTERED.items():
         fact = facts[name]
         if not fact.known or not isinstance(fact.value, str) or not all(facts[each].absent for each in plugins):
             continue
-        value = fact.value.lower() if name == "quantization" else fact.value
-        if value in ("", "None", "none") or f"{name} {value}" in _PACKAGED or table.at(f"{name} {value}", version) is not None:
+        value, there = fact.value, unregistered(name, fact.value, version)
+        if there is None:
             continue
-        there = [key.partition(" ")[2] for key in table.spans if key.startswith(f"{name} ")]
-        choices = [each for each in there if version is None or isinstance(table.at(f"{name} {each}", version), Span)]
-        near = like(value, choices) or like(value.replace("-", "_").lower(), choices)
         flag = next((each for each in reversed(workload.engine.flags) if each.name == name), None)
         given = f"--{name} {value}" if flag else f"{name.rpartition('.')[2]} {value}"
-        yield _one_of(_Wrong(where(workload, Place.ARGS, fact), given, version, level, flag), near, choices)
+        yield _one_of(_Wrong(where(workload, Place.ARGS, fact), given, version, level, flag), there)

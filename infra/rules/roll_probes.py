@@ -276,4 +276,5 @@ def patience_of_the_engine(workload: Workload, bundle: Bundle, settings: Setting
         if given.known and given.get() < need.likely and not earlier:
             enough = math.ceil(need.high / 60) * 60
             text = f"the engine gives itself {given.get():g} s to get ready, but the model needs about {need.likely:.0f} s"
-            yield Hit(given.path, text, f"set {READY} to at least {enough}, or remove it", f"{given.get():g}")
+            remedy = f"set {READY} to at least {enough}, or remove it"
+            yield Hit(given.path, text, remedy, f"{given.get():g}", fixes=put(given.path, str(enough)))

@@ -79,6 +79,9 @@ def test_lines_can_come_from_standard_input() -> None:
         (["-m", "Qwen/Qwen3-8B", "-g", "H100", "-a", "foo_bar=3"], "'foo_bar' is not an argument of vLLM"),
         (["-m", "Qwen/Qwen3-8B", "-g", "H100", "-a", "max_num_sequences=3"], "(near: max_num_seqs"),
         (["-m", "Qwen/Qwen3-8B", "-g", "H100", "--vllm-version", "banana"], "'banana' is not a version"),
+        (["-m", "Qwen/Qwen3-8B", "-g", "H100", "-a", "dtype=int8"], "--dtype: 'int8' is not one of auto, bfloat16"),
+        (["-m", "Qwen/Qwen3-8B", "-g", "H100", "-a", "dtype=fp16"], "; write float16"),
+        (["-m", "Qwen/Qwen3-8B", "-g", "H100", "--quantization", "foo"], "--quantization: 'foo' is not one of"),
     ],
 )
 def test_wrong_usage_is_a_message_and_never_a_traceback(arguments: list[str], words: str) -> None:
@@ -172,3 +175,8 @@ def test_a_length_that_is_no_number_is_a_message() -> None:
     result = run("-m", "Qwen/Qwen3-8B", "-g", "H100", "--max-model-len", "long")
     assert result.exit_code == 2
     assert "max_model_len = 'long' makes no sense" in result.stderr
+
+
+@pytest.mark.parametrize("words", ["dtype=half", "dtype=auto", "quantization=fp8", "quantization=AWQ", "quantization=4-bit (GPTQ)"])
+def test_choices_of_the_version_and_words_of_the_planner_are_taken(words: str) -> None:
+    assert run("-m", "Qwen/Qwen3-8B", "-g", "H100", "-a", words, "--json").exit_code in (0, 1)
