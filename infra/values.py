@@ -111,6 +111,12 @@ class Version(NamedTuple):
         """The first version anywhere in a text (``>=0.27``, ``vllm 0.11.0 on H100``); None when there is none."""
         return _version(_ANYWHERE.search(text))
 
+    @staticmethod
+    def released(text: str) -> "Version | None":
+        """The release that a text names anywhere, whatever build of it (``0.33.0`` of ``>=0.33.0rc1``); None when it names none."""
+        found = Version.find(text)
+        return found.release if found else None
+
     def __str__(self) -> str:
         numbers = f"{self.major}.{self.minor}.{self.patch}" + (f".{self.micro}" if self.micro else "")
         name = next((name for name, stage in _STAGES.items() if stage == self.stage), "")

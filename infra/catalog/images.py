@@ -7,14 +7,12 @@ from functools import cache
 from typing import Any
 
 from interlock.infra.catalog.tables import table
+from interlock.infra.values import Version
 
 _FILE = "engine_images.json"
 _HUB = ("", "docker.io", "index.docker.io", "registry-1.docker.io")
 _LONGEST = 1000
 """Characters; no container runtime takes a longer reference (a name has at most 255)."""
-_RELEASE = re.compile(r"^v?(\d+\.\d+(?:\.\d+)*(?:\.?(?:post|rc|dev|a|b)\d+)?)(?=$|[-+_.])")
-_NAMED = re.compile(r"vllm[-_]?v?(\d+\.\d+(?:\.\d+)*(?:\.?(?:post|rc)\d+)?)")
-_LEADING = re.compile(r"^v?(\d+(?:\.\d+)+)(?=$|-)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +85,14 @@ def vllm_version(text: str) -> str | None:
     tag = ref.tag.lower()
     row = next((row for pattern, row in _patterns("versions") if pattern.search(ref.name.lower())), {})
     if "table" in row:
-        leading = _LEADING.match(tag)
-        found: str | None = row["table"].get(leading[1]) if leading else None
+        found: str | None = row["table"].get(tag.removeprefix("v").partition("-")[0])
         return found
-    named, release = _NAMED.search(tag), _RELEASE.match(tag) if row else None
+    named = next((read for rest in tag.split("vllm")[1:] if (read := Version.parse(rest.lstrip("-_")))), None)
     if named and engine == "vllm":
-        return named[1]
+        return str(named)
+    release = Version.parse(tag) if row else None
     # No release of vLLM has another first number than 0: v1.2.3 is the version of something else.
-    return release[1] if release and release[1].startswith("0.") else None
+    return str(release) if release and release.major == 0 else None
 
 
 @cache

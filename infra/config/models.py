@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from interlock.infra.catalog.images import vllm_version
 from interlock.infra.config.base import Config, Image, ObjectName, Plain
+from interlock.infra.values import Version
 
 
 class ModelConfig(Config):
@@ -60,6 +61,6 @@ class ImageConfig(Config):
         if self.vllm and not self.reference:
             raise ValueError("vllm: the track's image has its own version; state vllm beside an image reference only, or remove it")
         said = vllm_version(self.reference) if self.reference else None
-        if self.vllm and said and said != self.vllm:
+        if self.vllm and said and Version.parse(said) != Version.parse(self.vllm):
             raise ValueError(f"vllm: {self.vllm} is not the version that {self.reference} names ({said}): correct one of them")
         return self

@@ -17,6 +17,7 @@ from interlock.infra.facts.bundle import (
     Service,
     StorageClass,
 )
+from interlock.infra.facts.devices import Device
 from interlock.infra.facts.document import DocumentProblem
 from interlock.infra.facts.fact import Fact, State, absent, known, unknown
 from interlock.infra.facts.monitoring import Query, Scrape
@@ -28,7 +29,6 @@ from interlock.infra.facts.workload import (
     FACTS_VERSION,
     ArgProblem,
     Container,
-    Device,
     Engine,
     Flag,
     Mount,

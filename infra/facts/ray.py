@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from interlock.infra.facts.fact import Fact
+from interlock.infra.values import Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +56,8 @@ class RayFacts:
     """The engine's driver process runs on the head."""
     stated_version: Fact[str] = Fact()
     """``rayVersion`` where the image's tag says a version too."""
+
+    @property
+    def release(self) -> Version | None:
+        """The release of Ray that runs; None when it is not known."""
+        return Version.released(str(self.version.value)) if self.version.known else None

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from interlock.infra.facts.devices import Device
 from interlock.infra.facts.fact import Fact, absent, unknown
 from interlock.infra.facts.origin import Origin, Place
 from interlock.infra.facts.ray import RayFacts
 from interlock.infra.facts.supervisor import Supervisor
+from interlock.infra.values import Version
 
 FACTS_VERSION = 1
 
@@ -95,6 +97,11 @@ class Engine:
     """Vocabulary of the speculative draft model, where stated."""
 
     @property
+    def release(self) -> Version | None:
+        """The release of vLLM that runs; None when it is not known."""
+        return Version.released(str(self.version.value)) if self.version.known else None
+
+    @property
     def parsed(self) -> bool:
         """Whether vLLM's own parser reads the flags; Ray Serve hands keywords to the engine instead."""
         return self.entrypoint != "ray-serve"
@@ -164,23 +171,6 @@ class Volume:
     size_limit: Fact[int] = Fact()
     """Bytes."""
     host_path: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """Devices that a container gets by a resource claim (dynamic resource allocation)."""
-
-    claim: str
-    """Name of the claim in its pod."""
-    request: str
-    """Name of the request in the claim."""
-    device_class: str
-    """``gpu.nvidia.com``, ``mig.nvidia.com``, ..."""
-    count: Fact[int] = Fact()
-    profile: str = ""
-    """MIG profile that the request selects."""
-    of_all_pods: bool = False
-    """The claim is one object that every pod shares, not made anew for each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from interlock.infra.facts import Bundle, Place, Workload
 from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.reading.relations import Asked
-from interlock.infra.rules.reading.units import version_of, where
+from interlock.infra.rules.reading.units import where
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.values import Version
 
@@ -51,7 +51,7 @@ def _change(found: Refused, place: str) -> tuple[Fix, ...]:
 
 def _judged(workload: Workload) -> str:
     """The version whose rows are asked: the stated one, else the newest that was read, as for versions that came after it."""
-    version, read = version_of(workload.engine.version), relations().read
+    version, read = workload.engine.release, relations().read
     newest = Version.parse(read[-1])
     return read[-1] if version is None or (newest and version > newest) else str(workload.engine.version.value)
 
@@ -60,5 +60,5 @@ def _certain(workload: Workload, found: Refused) -> bool:
     """Whether the engine surely stops: its image is a known publisher's, and its version, or every version that was read, refuses."""
     if not official(workload):
         return False
-    version, newest = version_of(workload.engine.version), Version.parse(relations().read[-1])
+    version, newest = workload.engine.release, Version.parse(relations().read[-1])
     return found.relation.since == relations().read[0] if version is None else newest is not None and version <= newest

@@ -8,7 +8,7 @@ from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import capability, card, facts_of
 from interlock.infra.rules.reading.quantization import method_of
-from interlock.infra.rules.reading.units import counted, engine_containers, older, pod_count, pod_units, version_of, where
+from interlock.infra.rules.reading.units import counted, engine_containers, older, pod_count, pod_units, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
 from interlock.infra.values import Version
 
@@ -20,7 +20,7 @@ def least_capability(method: str, version: Version | None) -> tuple[float | None
     rows = [row for row in table("quantization_needs.json")["rows"] if method in row["methods"]]
     if not rows:
         return None, None, None
-    spans = [row for row in rows if version is not None and "before" in row and version < (version_of(row["before"]) or version)]
+    spans = [row for row in rows if version is not None and "before" in row and version < (Version.released(row["before"]) or version)]
     row = spans[0] if spans else rows[-1]
     return float(row["least"]), max(float(each["least"]) for each in rows), row.get("native")
 
@@ -38,7 +38,7 @@ def formats(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
     method, have = method_of(workload), capability(workload, bundle)
     if method is None or have is None or workload.vendor.value not in (None, "nvidia"):
         return
-    version = version_of(workload.engine.version)
+    version = workload.engine.release
     least, strictest, native = least_capability(method, version)
     path = where(workload, Place.ARGS, workload.engine.flag("quantization"))
     if least is not None and have < least:
@@ -70,7 +70,7 @@ def dtype(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         text = f"bfloat16 needs compute capability 8.0, the card has {have:g}"
         yield Hit(path, text, "set --dtype half", asked, fixes=put(path, "half", flag="dtype"))
     elif asked == "auto" and _checkpoint_dtype(workload) == "bfloat16":
-        version, since = version_of(workload.engine.version), version_of(str(settings["fallback_since"]))
+        version, since = workload.engine.release, Version.released(str(settings["fallback_since"]))
         before = older(workload, str(settings["fallback_since"]))
         level = Severity.ERROR if before else Severity.WARNING if version is None or since is None else Severity.INFO
         text = f"the checkpoint is bfloat16, which needs compute capability 8.0; the card has {have:g}"
@@ -96,7 +96,7 @@ def _checkpoint_dtype(workload: Workload) -> str | None:
     settings={"since": "0.33.0"},
 )
 def binaries(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    have, version, since = capability(workload, bundle), version_of(workload.engine.version), version_of(str(settings["since"]))
+    have, version, since = capability(workload, bundle), workload.engine.release, Version.released(str(settings["since"]))
     if have is not None and have < OLDEST_CAPABILITY and workload.vendor.value in (None, "nvidia"):
         text = f"the card has compute capability {have:g}, and no release of vLLM has kernels below {OLDEST_CAPABILITY:g}"
         yield Hit(where(workload, Place.GPUS, workload.gpu), text, "use a T4 or newer card", f"{have:g}")

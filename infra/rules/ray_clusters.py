@@ -8,7 +8,7 @@ from interlock.infra.facts import Bundle, Container, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.checkpoint import gated
 from interlock.infra.rules.reading.ray import head_of
-from interlock.infra.rules.reading.units import engine_containers, version_of, where
+from interlock.infra.rules.reading.units import engine_containers, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
 from interlock.infra.values import Version
 
@@ -59,7 +59,7 @@ def _minor(version: str) -> str:
     settings={"without_ray_since": "0.18.0"},
 )
 def image_without_ray(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    since = version_of(str(settings["without_ray_since"]))
+    since = Version.released(str(settings["without_ray_since"]))
     if workload.ray is None or not workload.origin.kind.startswith("Ray"):
         yield from _started_without_ray(workload, since)
         return
@@ -67,7 +67,7 @@ def image_without_ray(workload: Workload, bundle: Bundle, settings: Settings) ->
         for container in pod.containers[:1]:
             image = container.image
             ref = image_reference(image.get() if image.known else "")
-            version = version_of(ref.tag)
+            version = Version.released(ref.tag)
             if ref.is_on_hub("vllm/vllm-openai") and since and version and version >= since:
                 text = f"vllm/vllm-openai {ref.tag} carries no Ray, so KubeRay's ray start fails"
                 yield Hit(image.path, text, "use rayproject/ray-llm of a proven track", image.get())
@@ -79,7 +79,7 @@ def _started_without_ray(workload: Workload, since: Version | None) -> Iterable[
     starts = any(problem.kind == "ray-start" for problem in workload.engine.problems)
     for _, container in [*engine_containers(workload)][:1] if starts or backend.value == "ray" else ():
         ref = image_reference(container.image.get() if container.image.known else "")
-        version = version_of(ref.tag)
+        version = Version.released(ref.tag)
         if ref.is_on_hub("vllm/vllm-openai") and since and version and version >= since:
             needs = "the script starts Ray" if starts else "--distributed-executor-backend ray imports Ray"
             text = f"{needs}, and vllm/vllm-openai {ref.tag} carries none"

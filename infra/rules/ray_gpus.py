@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.ray import cluster_units, head_of, world_of
-from interlock.infra.rules.reading.units import accelerators, number, older, pod_count, pod_units, size_of, version_of, where
+from interlock.infra.rules.reading.units import accelerators, number, older, pod_count, pod_units, size_of, where
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.values import plural
 
@@ -62,7 +62,7 @@ def replica_gpus(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
 
 def _own_replica(workload: Workload, world: int, total: int, taken: float, path: str) -> Iterable[Hit]:
     backend = workload.engine.flag("distributed-executor-backend")
-    ray_version = version_of(workload.ray.version) if workload.ray else None
+    ray_version = workload.ray.release if workload.ray else None
     placed = backend.value == "ray" or (ray_version is not None and ray_version < (2, 31, 0))
     if taken >= world and not placed:
         return

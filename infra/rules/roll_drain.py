@@ -7,7 +7,7 @@ from interlock.infra.catalog.versions import since
 from interlock.infra.facts import Bundle, Fact, Place, Workload, known
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_routes import engines_behind
-from interlock.infra.rules.reading.units import engine_containers, version_of, where
+from interlock.infra.rules.reading.units import engine_containers, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
 from interlock.infra.values import seconds
 
@@ -123,7 +123,7 @@ def _api_servers(workload: Workload) -> Fact[int]:
     """API server processes: what the flag says, else the data-parallel size (since 0.15.0)."""
     engine = workload.engine
     stated = engine.flag("api-server-count").map(int)
-    version = version_of(engine.version)
+    version = engine.release
     if not stated.absent or version is None or not since("api_servers_per_rank", version):
         return stated
     if any(not engine.flag(name).absent for name in _OTHER_COUNTS):

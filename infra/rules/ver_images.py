@@ -7,8 +7,9 @@ from interlock.infra.catalog.images import image_family, image_reference
 from interlock.infra.catalog.vllm_tables import vllm_names
 from interlock.infra.facts import Bundle, Container, Workload
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading.units import engine_containers, version_of
+from interlock.infra.rules.reading.units import engine_containers
 from interlock.infra.rules.rule import Hit, Settings, put, rule
+from interlock.infra.values import Version
 
 _MOVING = frozenset({"latest", "nightly", "main", "master"})
 _MOVING_ALONE = frozenset({"dev", "develop", "devel", "edge", "stable", "head", "canary", "rolling", "snapshot", "unstable", "current"})
@@ -118,7 +119,7 @@ def doubtful(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
 
 def _ahead(tag: str) -> bool:
     """Whether a tag names a release beyond the newest one that was read."""
-    found, newest = version_of(tag), version_of(vllm_names("flags").versions[-1])
+    found, newest = Version.released(tag), Version.released(vllm_names("flags").versions[-1])
     return tag.startswith("v") and found is not None and newest is not None and found > (newest[0], newest[1] + 1, 99)
 
 
@@ -163,8 +164,8 @@ def installs(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
 )
 def old(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     version, oldest = workload.engine.version, str(settings["oldest"])
-    found = version_of(version)
-    least = version_of(oldest)
+    found = workload.engine.release
+    least = Version.released(oldest)
     if found and least and found < least:
         text = f"vLLM {version.get()} is older than {oldest}: its engine, defaults and metrics are not those of today's advice"
         yield Hit(

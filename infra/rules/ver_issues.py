@@ -7,8 +7,9 @@ from typing import Any
 from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading.units import pod_count, pod_units, switched_on, version_of, where
+from interlock.infra.rules.reading.units import pod_count, pod_units, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.values import Version
 
 
 def _env(workload: Workload, bundle: Bundle, names: list[str]) -> bool:
@@ -72,11 +73,11 @@ _CONDITIONS: Mapping[str, Callable[[Workload, Bundle, Any], bool]] = {
     links=("https://github.com/vllm-project/vllm/releases",),
 )
 def known_issues(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    version = version_of(workload.engine.version)
+    version = workload.engine.release
     if version is None:
         return
     for issue in table("known_issues.json")["issues"]:
-        first, after = version_of(issue.get("since", "0.0")), version_of(issue.get("before", "99.0"))
+        first, after = Version.released(issue.get("since", "0.0")), Version.released(issue.get("before", "99.0"))
         if first is None or after is None or not first <= version < after:
             continue
         if all(holds(workload, bundle, issue[name]) for name, holds in _CONDITIONS.items() if name in issue):

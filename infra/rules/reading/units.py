@@ -183,16 +183,9 @@ def where(workload: Workload, place: Place, fact: Fact[Any] | None = None) -> st
     return workload.paths.get(place) or (workload.pods[0].path if workload.pods else "") or workload.origin.path or place.value
 
 
-def version_of(version: Fact[str] | str) -> Version | None:
-    """The release that a text names; None when it names none or is not known."""
-    text = version if isinstance(version, str) else str(version.value or "") if version.known else ""
-    found = Version.find(text)
-    return found.release if found else None
-
-
 def older(workload: Workload, than: str) -> bool:
     """Whether the engine's version is known and older than ``than``."""
-    have, limit = version_of(workload.engine.version), version_of(than)
+    have, limit = workload.engine.release, Version.released(than)
     return have is not None and limit is not None and have < limit
 
 
