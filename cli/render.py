@@ -10,8 +10,7 @@ import yaml
 from interlock.cli.stackfile import StackFile, read_options, stack_arguments
 from interlock.infra.errors import RefusedError
 from interlock.infra.manifests.deployer import deployer_objects
-from interlock.infra.manifests.render import render
-from interlock.infra.preview import preview
+from interlock.infra.preview import previewed
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -28,10 +27,10 @@ def run(options: Namespace) -> int:
 
 def _rendered(read: StackFile, *, deployer: bool) -> list[dict[str, Any]]:
     """The objects of a stack, or those of its deployer role. Raises RefusedError when its plan is refused."""
-    made = preview(read.config, read.stack, read.source, today=dt.date.today())
-    if made.refused:
-        raise RefusedError("\n".join(finding.text() for finding in made.refused))
-    return deployer_objects(read.config, made) if deployer else render(read.config, made)
+    made = previewed(read.config, read.stack, read.source, today=dt.date.today())
+    if made.plan.refused:
+        raise RefusedError("\n".join(finding.text() for finding in made.plan.refused))
+    return deployer_objects(read.config, made.plan) if deployer else [draft.manifest for draft in made.objects.drafts]
 
 
 def print_objects(documents: list[dict[str, Any]], *, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from interlock.infra.errors import InterlockError
 from interlock.infra.manifests.bundles import stack_objects
 from interlock.infra.manifests.sets import StackObjects, WorkspaceObjects
 from interlock.infra.plan.types import ClusterPlan
-from interlock.infra.preview import preview
+from interlock.infra.preview import previewed
 from interlock.infra.rules.findings import Severity
 from interlock.stacks.live import check_gpu_layer, report_sharing
 from interlock.stacks.outputs import stack_outputs
@@ -25,14 +25,14 @@ def run() -> None:
     """One run of the program. What stops it is one message without a traceback."""
     try:
         settings = read_settings()
-        made = preview(settings.config, settings.stack, settings.source, today=dt.date.today())
-        report(made)
+        made = previewed(settings.config, settings.stack, settings.source, today=dt.date.today())
+        report(made.plan)
         uid = identify(settings)
         check_gpu_layer(settings)
         report_sharing(settings)
     except InterlockError as error:
         raise pulumi.RunError(str(error)) from None
-    deploy(settings, made, uid)
+    deploy(settings, made.plan, uid, made.objects)
 
 
 def report(made: ClusterPlan) -> None:
@@ -46,8 +46,8 @@ def report(made: ClusterPlan) -> None:
         log(finding.text())
 
 
-def deploy(settings: Settings, made: ClusterPlan, uid: str) -> None:
-    """The resources of the plan, and the stack's outputs."""
+def deploy(settings: Settings, made: ClusterPlan, uid: str, judged: StackObjects | None = None) -> None:
+    """The resources of the plan, and the stack's outputs. ``judged``: its objects, where they are built already."""
     config = settings.config
     provider = k8s.Provider(
         "cluster",
@@ -56,7 +56,7 @@ def deploy(settings: Settings, made: ClusterPlan, uid: str) -> None:
         cluster_identifier=uid,
         enable_server_side_apply=True,
     )
-    objects = stack_objects(config, made)
+    objects = judged or stack_objects(config, made)
     ready = deploy_platform(objects, provider)
     if objects.workspace:
         serve(objects, objects.workspace, provider, ready)

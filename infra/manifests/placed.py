@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from interlock.infra.paths import Step, child_path, path_of, within
+from interlock.infra.paths import child_path, within
 
 Manifest = dict[str, Any]
 """A Kubernetes object as plain camelCase data."""
@@ -116,23 +116,31 @@ CONFIG_ROOTS = ("servers[", "pools[", "stores[", "tenants[", "platform", "namesp
 def finished(tree: Any, owner: str, *, whole: bool = False) -> Draft:
     """The plain object of ``tree``, a fresh copy, with the sources of its parts; ``whole`` = the owner is the source of all others."""
     sources = {"": Source(owner)} if whole else {}
-    manifest = _plain(tree, (), owner, sources)
+    manifest = _plain(tree, "", owner, sources)
     return Draft(manifest, owner, sources)
 
 
-def _plain(node: Any, trail: tuple[Step, ...], owner: str, sources: dict[str, Source]) -> Any:
+# What holds nothing that has a source.
+_LEAF = (str, int, float, type(None))
+
+
+def _plain(node: Any, path: str, owner: str, sources: dict[str, Source]) -> Any:
+    if isinstance(node, _LEAF):
+        return node
     if isinstance(node, Placed):
         source = node.source
         absolute = source.field.startswith(CONFIG_ROOTS)
-        sources[path_of(trail)] = source if absolute else replace(source, field=f"{owner}.{source.field}")
-        return _plain(node.value, trail, owner, sources)
+        sources[path] = source if absolute else Source(f"{owner}.{source.field}", source.why, source.plus)
+        return _plain(node.value, path, owner, sources)
     if isinstance(node, Encoded):
-        return json.dumps(_plain(node.value, trail, owner, sources), separators=(",", ":"))
+        return json.dumps(_plain(node.value, path, owner, sources), separators=(",", ":"))
     if isinstance(node, Mapping):
-        plain = {key: _plain(value, (*trail, key), owner, sources) for key, value in node.items()}
+        plain = {
+            key: value if isinstance(value, _LEAF) else _plain(value, child_path(path, key), owner, sources) for key, value in node.items()
+        }
         return {key: value for key, value in plain.items() if value is not None}
     if isinstance(node, list | tuple):
-        return [_plain(value, (*trail, index), owner, sources) for index, value in enumerate(node)]
+        return [_plain(value, f"{path}[{index}]", owner, sources) for index, value in enumerate(node)]
     return node
 
 

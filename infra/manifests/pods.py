@@ -1,6 +1,7 @@
 """The pod template of a server."""
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from interlock.infra.config.pools import Allocation, PoolBackend
@@ -179,10 +180,15 @@ def arguments(server: PlannedServer, pods: PlannedPods) -> list[Any]:
     return [*typed, *(put(word, f"extra.args[{at}]") for at, word in enumerate(argv[own:]))]
 
 
+@cache
+def _fields() -> Mapping[str, tuple[str, str]]:
+    """(field, decision) by the flags that a person states under ``engine``."""
+    return {name.replace("_", "-"): (f"engine.{name}", name) for name in options() if name not in MANAGED}
+
+
 def _sources(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """(field, decision) of each word: a flag, and the value behind it."""
-    fields = {name.replace("_", "-"): (f"engine.{name}", name) for name in options() if name not in MANAGED}
-    source = _ARGUMENTS[""]
+    fields, source = _fields(), _ARGUMENTS[""]
     for word in words:
         name = word.removeprefix("--")
         if word.startswith("--"):

@@ -1,5 +1,5 @@
 """config -> decide -> build -> recognise -> judge -> tell: the one entry for program, command and tests."""
 
-from interlock.infra.preview.preview import judged, preview
+from interlock.infra.preview.preview import Previewed, judged, preview, previewed
 
-__all__ = ["judged", "preview"]
+__all__ = ["Previewed", "judged", "preview", "previewed"]

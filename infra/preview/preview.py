@@ -2,10 +2,12 @@
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.manifests.bundles import stack_objects
 from interlock.infra.manifests.placed import Draft
+from interlock.infra.manifests.sets import StackObjects
 from interlock.infra.manifests.waivers import waived_objects
 from interlock.infra.plan.plan import plan
 from interlock.infra.plan.types import ClusterPlan
@@ -16,13 +18,29 @@ from interlock.infra.rules.judge import judge
 from interlock.infra.rules.waivers import apply_waivers
 
 
+@dataclass(frozen=True, slots=True)
+class Previewed:
+    """A plan with its findings, and the objects that were judged."""
+
+    plan: ClusterPlan
+    objects: StackObjects
+
+
 def preview(config: ClusterConfig, stack: str, source: str = "", *, today: dt.date) -> ClusterPlan:
     """The plan of ``config`` for ``stack`` with every finding, told by the fields of ``source`` (the file that was read).
 
     ``today`` decides about waivers. Never raises on a loaded config.
     """
+    return previewed(config, stack, source, today=today).plan
+
+
+def previewed(config: ClusterConfig, stack: str, source: str = "", *, today: dt.date) -> Previewed:
+    """``preview`` together with the objects, for who registers or prints them: they are built once."""
     decided = plan(config, stack)
-    return judged(config, decided, stack_objects(config, decided).drafts, source, today=today)
+    objects = stack_objects(config, decided)
+    made = judged(config, decided, objects.drafts, source, today=today)
+    # Only now it is known which objects carry a waiver.
+    return Previewed(made, stack_objects(config, made) if made.waived else objects)
 
 
 def judged(config: ClusterConfig, decided: ClusterPlan, drafts: Sequence[Draft], source: str = "", *, today: dt.date) -> ClusterPlan:
