@@ -113,26 +113,37 @@ def _steps(path: str) -> tuple[str | None, ...]:
     return tuple(key or name or None for key, name in SEGMENT.findall(path))
 
 
+_UNREAD, _ABSENT = Said(), Said(absent=True)
+
+
 def said_at(value: Any, path: str, readable: Callable[[Any], bool] = lambda _: True) -> Said:
     """What plain data says at a path. ``[]`` gathers over a list, items that lack the rest left out."""
-    found, many = [value], False
-    for key in _steps(path):
+    steps, each = _steps(path), value
+    for place, key in enumerate(steps):
+        if not readable(each):
+            return _UNREAD
+        if key is None:
+            return _gathered([each], steps[place:], readable)
+        if not isinstance(each, (dict, Mapping)):  # the first is asked first, and is quick to tell
+            return _UNREAD
+        each = each.get(key)
+        if each is None:
+            return _ABSENT
+    whole = readable(each) and (not isinstance(each, list) or all(map(readable, each)))
+    return Said(known=True, value=each) if whole else _UNREAD
+
+
+def _gathered(found: list[Any], steps: tuple[str | None, ...], readable: Callable[[Any], bool]) -> Said:
+    """What several values say at the same steps, of which the first gathers over a list."""
+    for key in steps:
         following: list[Any] = []
         for each in found:
-            if not readable(each):
-                return Said()
-            if key is None:
-                many = True
-                if not isinstance(each, list):
-                    return Said()
+            if readable(each) and key is None and isinstance(each, list):
                 following += each
-            elif isinstance(each, (dict, Mapping)):  # the first is asked first, and is quick to tell
+            elif readable(each) and key is not None and isinstance(each, Mapping):
                 following += [each[key]] if each.get(key) is not None else []
             else:
-                return Said()
+                return _UNREAD
         found = following
-        if not found and not many:
-            return Said(absent=True)
-    if not all(map(readable, (item for each in found for item in (each, *(each if isinstance(each, list) else ()))))):
-        return Said()
-    return Said(known=True, value=found if many else found[0])
+    whole = all(map(readable, (item for each in found for item in (each, *(each if isinstance(each, list) else ())))))
+    return Said(known=True, value=found) if whole else _UNREAD

@@ -69,7 +69,9 @@ def is_unknown(value: Any) -> bool:
         return value in _PULUMI_UNKNOWNS
     if isinstance(value, _PLAIN):
         return False
-    return value is UNKNOWN or (isinstance(value, MAPPING) and _PULUMI_SIGNATURE in value)
+    if isinstance(value, _Sentinel):
+        return value is UNKNOWN
+    return isinstance(value, MAPPING) and _PULUMI_SIGNATURE in value
 
 
 def scalar_text(value: Any) -> str | None:
@@ -161,7 +163,9 @@ class Node:
 
     def string(self) -> str:
         """The text as written, empty when there is none."""
-        return (scalar_text(self.value) or "") if self and not self.unknown else ""
+        if isinstance(self.value, str):
+            return "" if is_unknown(self.value) else self.value
+        return scalar_text(self.value) or ""
 
     def _number(self, convert: Any) -> Fact[Any]:
         fact = self.text()

@@ -123,7 +123,8 @@ class _Walker:
             if expected is None:
                 self._stranger(child, key, name, above)
             elif child:
-                self.value(child, expected, (*above, name))
+                if not _fits(child.value, expected):
+                    self.value(child, expected, (*above, name))
                 if limited:
                     self._limits(child, entry.get("enums", {}).get(key), entry.get("bounds", {}).get(key))
         for key in entry["required"] if self.whole else ():
@@ -157,14 +158,18 @@ class _Walker:
             if not node.is_list:
                 self._mismatch(node, "a list")
                 return
+            inner = expected[2:]
             for item in node.items():
-                self.value(item, expected[2:], above)
+                if not _fits(item.value, inner):
+                    self.value(item, inner, above)
         elif expected.startswith("map:"):
             if not isinstance(node.value, MAPPING):
                 self._mismatch(node, "a mapping")
                 return
+            inner = expected[4:]
             for _, child in node.fields():
-                self.value(child, expected[4:], above)
+                if not _fits(child.value, inner):
+                    self.value(child, inner, above)
         elif _entry(expected) is not None:
             self.type(node, expected, above)
         else:
@@ -174,8 +179,7 @@ class _Walker:
         value = node.value
         if isinstance(value, str) and templated(value):
             return
-        kinds = _SCALARS.get(expected)
-        if kinds is not None and not (isinstance(value, kinds) and (kinds is _BOOLEAN or not isinstance(value, bool))):
+        if expected in _SCALARS and not _fits(value, expected):
             self._mismatch(node, _EXPECTED.get(expected, "a number or a text"))
 
     def _mismatch(self, node: Node, wanted: str) -> None:
@@ -206,6 +210,12 @@ class _Walker:
             self.add("schema-misplaced", text, node.path, key, f"move {key} to {near}")
         else:
             self.add("schema-typo", f"{name} has no field {key}", node.path, key, f"remove {key} or correct its name")
+
+
+def _fits(value: Any, expected: str) -> bool:
+    """Whether a value is certainly a scalar of the expected type."""
+    kinds = _SCALARS.get(expected)
+    return kinds is not None and isinstance(value, kinds) and (kinds is _BOOLEAN or not isinstance(value, bool))
 
 
 def _place(node: Node, at: str) -> Node:
