@@ -12,6 +12,8 @@ import yaml
 from interlock.infra.config import load
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
+from interlock.stacks.live import check_gpu_layer
+from interlock.stacks.settings import Settings
 from tools.cluster.extensions import definitions
 from tools.cluster.testing import LocalCluster, Outcome, PulumiProject, gpu_node
 
@@ -43,7 +45,7 @@ class Stack:
 MakeStack = Callable[..., Stack]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def make_stack(cluster: LocalCluster, pulumi_project: Callable[..., PulumiProject]) -> MakeStack:
     files = {name: (ROOT / name).read_text() for name in ("Pulumi.yaml", "__main__.py")}
 
@@ -53,7 +55,7 @@ def make_stack(cluster: LocalCluster, pulumi_project: Callable[..., PulumiProjec
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def karpenter(cluster: LocalCluster) -> Iterator[None]:
     files = [str(path) for path in definitions(KARPENTER)]
     cluster.kubectl("apply", "--server-side", *(f"--filename={file}" for file in files))
@@ -62,7 +64,7 @@ def karpenter(cluster: LocalCluster) -> Iterator[None]:
     cluster.kubectl("delete", *(f"--filename={file}" for file in files))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def nodes(cluster: LocalCluster) -> Iterator[None]:
     """Nodes that somebody made, without any label of ours."""
     made = [gpu_node("h100-a"), gpu_node("h100-b"), gpu_node("l4-a", "NVIDIA-L4", 4), gpu_node("l4-b", "NVIDIA-L4", 4)]
@@ -93,11 +95,30 @@ def labels(cluster: LocalCluster, node: str) -> dict[str, str]:
     return {key: value for key, value in found.items() if key.startswith("interlock.dev/") or key.endswith(".config")}
 
 
-def test_the_platform_stack_lives_its_whole_life(make_stack: MakeStack, cluster: LocalCluster, karpenter: None, nodes: None) -> None:
-    before = {name: cluster.get("node", name)["spec"]["taints"] for name in ("h100-a", "l4-a")}
+def plugin(cluster: LocalCluster, stack: Stack) -> dict[str, Any]:
+    found: dict[str, Any] = cluster.get("daemonset", f"{stack.project.stack}-device-plugin", "-n", "gpu-system")
+    return found
+
+
+@pytest.fixture(scope="module")
+def platform(make_stack: MakeStack, cluster: LocalCluster, karpenter: None, nodes: None) -> Iterator[Stack]:
+    """The example's platform stack, deployed; the last test that has it destroys it."""
+    before = taints(cluster)
     stack = make_stack(example(), f"platform-{uuid.uuid4().hex[:6]}")
-    name = stack.project.stack
     clean(stack.project.up())
+    assert taints(cluster) == before
+    yield stack
+    if stack.project.resources():
+        stack.project.destroy()
+
+
+def taints(cluster: LocalCluster) -> list[Any]:
+    """Those of nodes that somebody made."""
+    return [cluster.get("node", name)["spec"]["taints"] for name in ("h100-a", "l4-a")]
+
+
+def test_the_platform_stack_labels_nodes_and_brings_the_plugin_the_pools_and_the_quotas(platform: Stack, cluster: LocalCluster) -> None:
+    name = platform.project.stack
     assert labels(cluster, "l4-a") == {
         "interlock.dev/pool": "sliced",
         "interlock.dev/simulated": "true",
@@ -105,46 +126,42 @@ def test_the_platform_stack_lives_its_whole_life(make_stack: MakeStack, cluster:
         "nvidia.com/device-plugin.config": "time-slicing-4",
     }
     assert labels(cluster, "a100-a")["nvidia.com/mig.config"] == "1g.10gb-7"
-    assert {each: cluster.get("node", each)["spec"]["taints"] for each in before} == before
-    daemon_set = cluster.get("daemonset", f"{name}-device-plugin", "-n", "gpu-system")
-    assert daemon_set["status"]["numberReady"] == 5
+    assert plugin(cluster, platform)["status"]["numberReady"] == 5
     assert cluster.get("nodepool", f"{name}-spot")["spec"]["limits"] == {"nvidia.com/gpu": "32"}
     assert cluster.get("resourcequota", "assistants", "-n", "assistants")["status"]["hard"]["requests.nvidia.com/gpu"] == "4"
 
-    assert changed(clean(stack.project.up())) == {}
-    assert changed(clean(stack.project.refresh())) == {}
 
-    clean(stack.project.destroy())
-    assert labels(cluster, "l4-a") == {"interlock.dev/simulated": "true"}
-    assert (
-        json.loads(cluster.kubectl("get", "priorityclass,nodepool,clusterrole", "-l", f"interlock.dev/stack={name}", "-o", "json"))["items"]
-        == []
-    )
+def test_a_second_up_and_a_refresh_of_the_platform_change_nothing(platform: Stack) -> None:
+    assert changed(clean(platform.project.up())) == {}
+    assert changed(clean(platform.project.refresh())) == {}
 
 
 def test_a_changed_sharing_restarts_the_plugin_and_is_reported_while_the_node_is_in_use(
-    make_stack: MakeStack, cluster: LocalCluster, nodes: None, namespace: str
+    platform: Stack, cluster: LocalCluster, namespace: str
 ) -> None:
-    pool = {"name": "h100", "gpu": "h100", "nodes": 2, "gpus_per_node": 8, "node_names": ["h100-a", "h100-b"]}
-    config = {"scope": "platform", "namespace": "platform", "pools": [pool], "platform": {"gpu_layer": {"kind": "device-plugin"}}}
-    stack = make_stack(config, f"plugin-{uuid.uuid4().hex[:6]}")
-    clean(stack.project.up())
-    template = cluster.get("daemonset", f"{stack.project.stack}-device-plugin", "-n", "gpu-system")["spec"]["template"]
-
+    before = plugin(cluster, platform)["spec"]["template"]
     container = {"name": "main", "image": "example.org/x:1", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
-    spec = {"containers": [container], "nodeName": "h100-a", "tolerations": [{"operator": "Exists"}]}
+    spec = {"containers": [container], "nodeName": "l4-a", "tolerations": [{"operator": "Exists"}]}
     cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "busy"}, "spec": spec}, namespace=namespace)
-    stack.write(pools=[{**pool, "share": {"kind": "time-slicing", "replicas": 4}}])
-    previewed = clean(stack.project.preview())
-    (warning,) = [text for text in previewed.diagnostics if "GPU-108" in text]
-    assert "h100-a" in warning
-    assert "h100-b" not in warning
+    pools = [
+        {**pool, "share": {"kind": "time-slicing", "replicas": 8}} if pool["name"] == "sliced" else pool
+        for pool in platform.config["pools"]
+    ]
+    platform.write(pools=pools)
+    told = clean(platform.project.up())
+    (warning,) = {text for text in told.diagnostics if "GPU-108" in text}
+    assert "l4-a" in warning
+    assert "l4-b" not in warning
     assert f"{namespace}/busy" in warning
+    assert plugin(cluster, platform)["spec"]["template"]["metadata"]["annotations"] != before["metadata"]["annotations"]
+    assert labels(cluster, "l4-b")["nvidia.com/device-plugin.config"] == "time-slicing-8"
 
-    clean(stack.project.up())
-    after = cluster.get("daemonset", f"{stack.project.stack}-device-plugin", "-n", "gpu-system")["spec"]["template"]
-    assert after["metadata"]["annotations"] != template["metadata"]["annotations"]
-    assert labels(cluster, "h100-b")["nvidia.com/device-plugin.config"] == "time-slicing-4"
+
+def test_a_destroyed_platform_leaves_nodes_as_they_were_and_nothing_cluster_wide(platform: Stack, cluster: LocalCluster) -> None:
+    clean(platform.project.destroy())
+    assert labels(cluster, "l4-a") == {"interlock.dev/simulated": "true"}
+    selector = f"interlock.dev/stack={platform.project.stack}"
+    assert json.loads(cluster.kubectl("get", "priorityclass,nodepool,clusterrole", "-l", selector, "-o", "json"))["items"] == []
 
 
 def test_an_installed_layer_is_looked_at_and_a_missing_class_stops_the_preview(
@@ -159,13 +176,13 @@ def test_an_installed_layer_is_looked_at_and_a_missing_class_stops_the_preview(
         cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "plugin"}, "data": data}, namespace=namespace)
 
     have("default")
-    stack = make_stack(config, "installed")
-    refused = stack.project.preview()
+    refused = make_stack(config, "installed").project.preview()
     assert refused.code != 0
     assert "pool l4 needs the plugin config 'time-slicing-4'" in refused.text
     assert "it has default" in refused.text
     have("default", "time-slicing-4")
-    clean(stack.project.preview())
+    loaded = load(config | {"target": {"local": "dev"}})
+    check_gpu_layer(Settings("installed", "Pulumi.installed.yaml", loaded, str(cluster.kubeconfig), cluster.context))
 
 
 KINDS: dict[str, dict[str, Any]] = {

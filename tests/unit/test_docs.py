@@ -2,12 +2,11 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import run
 from tools import shown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +47,12 @@ def ours(command: str) -> bool:
     return command.removeprefix("uv run ").startswith("interlock ")
 
 
+@pytest.fixture(autouse=True)
+def repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands are typed in the repository."""
+    monkeypatch.chdir(ROOT)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_link_leads_to_a_file(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
@@ -60,11 +65,11 @@ def test_every_interlock_command_in_the_documents_runs(page: str, command: str) 
     words = shlex.split(command.removeprefix("uv run ").split(" | ")[-1])
     piped = command.removeprefix("uv run ").split(" | ")[0] if " | " in command else ""
     assert not piped or piped.startswith(("interlock", "cat ")), "only cat and interlock before a pipe can be run here"
-    given = subprocess.run(shlex.split(piped), cwd=ROOT, capture_output=True, check=True).stdout if piped else b""
-    run = [sys.executable, "-m", "interlock.cli.main", *words[1:]]
-    done = subprocess.run(run, cwd=ROOT, input=given, capture_output=True, check=False, timeout=120)
-    assert done.returncode in (0, 1), done.stderr.decode()
-    assert b"Traceback" not in done.stdout + done.stderr
+    first, *rest = shlex.split(piped) or [""]
+    given = "".join(Path(file).read_text("utf-8") for file in rest) if first == "cat" else run(*rest).stdout if piped else ""
+    done = run(*words[1:], text=given)
+    assert done.exit_code in (0, 1), done.stderr
+    assert "Traceback" not in done.output
 
 
 @pytest.mark.parametrize(("page", "command"), [pair for pair in commands() if not ours(pair[1])])
@@ -76,7 +81,8 @@ def test_every_other_command_in_the_documents_is_run_elsewhere(page: str, comman
     "each", [each for page in PAGES for each in shown.shown(page)], ids=lambda each: f"{name(each.page)}: {each.command}"
 )
 def test_the_output_shown_below_a_command_is_what_it_prints(each: shown.Shown) -> None:
-    assert shown.printed(each.command) == each.output, "`make golden` writes it anew"
+    words = shlex.split(each.command, comments=True)
+    assert run(*words[1:]).output == each.output, "`make golden` writes it anew"
 
 
 def test_the_readme_begins_with_a_refusal_and_its_fix() -> None:
