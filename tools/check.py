@@ -9,6 +9,7 @@ in turn on one of the two workers, while the other works on the rest (tests/conf
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from tools import build, toolchain_families
 from tools.common import ROOT, ToolError, run_main, say
@@ -28,12 +29,14 @@ NEEDS_TOOLS = ("cluster", "engine", "gpu")
 def build_tools() -> list[str]:
     """Builds what the cluster and engine tiers need; returns what failed, so that the other tiers still run."""
     failed = []
-    for name, step in (("build", lambda: build.ensure(toolchain_families.select([], ["test", "mig"]))), ("real node", prepare_node)):
-        try:
-            step()
-        except ToolError as error:
-            say(f"error: {error}")
-            failed.append(name)
+    with ThreadPoolExecutor(1) as beside:
+        beside.submit(prepare.fetch)
+        for name, step in (("build", lambda: build.ensure(toolchain_families.select([], ["test", "mig"]))), ("real node", prepare_node)):
+            try:
+                step()
+            except ToolError as error:
+                say(f"error: {error}")
+                failed.append(name)
     return failed
 
 

@@ -38,14 +38,20 @@ def ensure(bin_folder: Path) -> Path:
 
     Raises ToolError when a part is missing (code 2) or the import fails (code 1).
     """
-    environment = env.ensure()
+    environment, base = env.ensure(), base_root()
     with locked(home() / "images" / ".lock", "waiting for another build of the images to end ..."):
-        base = root.ensure(env.python_of(environment), _user())
         folder = _folder(bin_folder, base, environment)
         if not folder.exists():
             env.require_disk(home(), NEEDED_BYTES, "the images")
             _build(folder, bin_folder, base, environment)
     return folder
+
+
+def base_root() -> Path:
+    """The root file system under the images, made when it is not there: it needs no program of ours. Raises ToolError."""
+    environment = env.ensure()
+    with locked(home() / "images" / ".lock", "waiting for another build of the images to end ..."):
+        return root.ensure(env.python_of(environment), _user())
 
 
 def ready(bin_folder: Path) -> bool:

@@ -27,6 +27,18 @@ def prepare() -> str:
     return ""
 
 
+def fetch() -> None:
+    """Makes ready what is downloaded rather than compiled: it waits for the network and the disk while a compiler has the processors.
+
+    What fails here is left to ``prepare``, which finds it undone and says so.
+    """
+    with contextlib.suppress(ToolError):
+        needs.install()
+        if not needs.missing():
+            env.model(env.ensure(), "dense")
+            store.base_root()
+
+
 def unready() -> str:
     """Why no node can be started at once, without building anything: a missing requirement, or what is not built yet."""
     problems = needs.missing()
