@@ -9,18 +9,7 @@ from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.manifests.dra import device_class
 from interlock.infra.naming import label
 from interlock.infra.plan.pools import resource_name
-
-
-def gpu_units(config: ClusterConfig, tenant: TenantConfig) -> dict[str, int]:
-    """Units of every GPU resource that the pools advertise; 0 where the tenant has none.
-
-    Pools with the same resource name add up: Kubernetes' quota cannot tell a whole card of one pool from a share of another.
-    """
-    pools = [pool for pool in config.pools if pool.allocation is Allocation.DEVICE_PLUGIN]
-    units = {resource_name(pool): 0 for pool in pools}
-    for pool in pools:
-        units[resource_name(pool)] += tenant.gpus.get(pool.name, 0)
-    return units
+from interlock.infra.plan.quota import gpu_units
 
 
 def per_container(config: ClusterConfig, tenant: TenantConfig) -> int | None:

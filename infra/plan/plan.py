@@ -6,7 +6,8 @@ from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.naming import joined
 from interlock.infra.plan.derive.engine import engines, most_replicas
 from interlock.infra.plan.pools import PodDemand, planned_pool
-from interlock.infra.plan.servers import planned_server
+from interlock.infra.plan.quota import quota_left
+from interlock.infra.plan.servers import Room, planned_server
 from interlock.infra.plan.types import ClusterPlan
 
 
@@ -19,13 +20,17 @@ def plan(config: ClusterConfig, stack: str) -> ClusterPlan:
     ]
     demands = {pool.name: [demand for server, demand in placed if server.pool == pool.name] for pool in config.pools}
     pools = tuple(planned_pool(pool, index, demands[pool.name]) for index, pool in enumerate(config.pools))
-    free = {pool.name: Counter(use.units - use.asked for use in pool.use) for pool in pools}
+    asked = {pool.name: pool.asked for pool in pools}
+    room = {
+        pool.name: Room(Counter(use.units - use.asked for use in pool.use), quota_left(config, written, asked))
+        for pool, written in zip(pools, config.pools, strict=True)
+    }
     return ClusterPlan(
         stack=stack,
         scope=config.scope.value,
         namespace=config.namespace,
         production=config.production,
         pools=pools,
-        servers=tuple(planned_server(config, index, engine, free[config.servers[index].pool]) for index, engine in enumerate(made)),
+        servers=tuple(planned_server(config, index, engine, room[config.servers[index].pool]) for index, engine in enumerate(made)),
         priority_classes={each.name: joined(stack, each.name) for each in config.platform.priority_classes},
     )

@@ -1,7 +1,8 @@
 """One server: every number decided, each with its reason."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import dataclass
 from typing import Any
 
 from interlock.infra.catalog.tracks import TrackImage, tracks
@@ -9,33 +10,41 @@ from interlock.infra.catalog.vllm_flags import comes_later
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.models import ImageConfig
 from interlock.infra.config.pools import PoolConfig
-from interlock.infra.config.scaling import RolloutStrategy
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs, ServeArgs
 from interlock.infra.plan.derive.engine import Engine, engines, most_replicas, version_of
 from interlock.infra.plan.layout import Layout, group_of
 from interlock.infra.plan.models import ModelShape, fit, model_shape
 from interlock.infra.plan.pools import PodDemand, resource_name, shares_per_card
+from interlock.infra.plan.quota import beyond_quota
 from interlock.infra.plan.ray import ray_decision
-from interlock.infra.plan.reasons import SET, Reason
+from interlock.infra.plan.reasons import Reason
+from interlock.infra.plan.rollout import decide_rollout
 from interlock.infra.plan.runtime import MIDDLEWARE, decide_hang, decide_runtime, step_seconds
 from interlock.infra.plan.shares import beyond_its_share
 from interlock.infra.plan.start import server_start
 from interlock.infra.plan.stores import model_path, weights_store
-from interlock.infra.plan.times import Rollout, time_budget
+from interlock.infra.plan.times import time_budget
 from interlock.infra.plan.types import PlannedServer, PlannedStart, TimeBudget
 from interlock.infra.sizing import Estimate, SizingResult
 from interlock.infra.sizing.host import loading_memory
-from interlock.infra.values import MIB, binary, bytes_of, gib, plural, quantity
+from interlock.infra.values import MIB, binary, bytes_of, gib, quantity
 
 CACHE_DIR = "/var/cache/interlock"
 
 
-def planned_server(config: ClusterConfig, index: int, made: Engine, free: Mapping[int, int]) -> PlannedServer:
-    """``config.servers[index]`` with every number decided.
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a pool has left when all servers are placed."""
 
-    ``free``: nodes of its pool by the units left on them when all servers are placed.
-    """
+    free: Mapping[int, int]
+    """Nodes by the units left on them."""
+    quota: int | None
+    """Units that the quota of the stack's namespace leaves; None without one."""
+
+
+def planned_server(config: ClusterConfig, index: int, made: Engine, room: Room) -> PlannedServer:
+    """``config.servers[index]`` with every number decided; ``room``: what its pool has left when all servers are placed."""
     server = config.servers[index]
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     image = tracks()[server.image.track.value]
@@ -44,14 +53,15 @@ def planned_server(config: ClusterConfig, index: int, made: Engine, free: Mappin
     why["ray"] = ray_decision(config, index, made.layout)
     engine, lies, offloaded = made.args, made.layout, made.fit.offloaded if made.fit else 0
     demand = PodDemand(server.name, most_replicas(server), lies.units, lies.nodes)
-    rollout = decide_rollout(server, demand, free, why, crowded=beyond_its_share(pool, engine))
+    crowded = beyond_its_share(pool, engine) or beyond_quota(room.quota, demand.units * demand.pods)
+    rollout = decide_rollout(server, demand, room.free, why, left=room.quota, crowded=crowded)
     store = weights_store(config, server)
     start = server_start(server, engine, pool, store, weights=shape.weight_bytes, nodes=lies.nodes)
     supervised = decide_runtime(server, why)
     step = step_seconds(made, shape, offloaded)
     times = time_budget(server, start, rollout, demand.count, supervised=supervised, step=step)
-    shm = server.shm or ("8Gi" if demand.units > 1 else "1Gi")
-    decide_times(server, times, start, why)
+    shm = decide_shm(server, engine, lies, why)
+    decide_times(server, times, start, why, waits=rollout.waits(demand.count))
     if supervised:
         decide_hang(server, times, step, why)
     return PlannedServer(
@@ -67,7 +77,7 @@ def planned_server(config: ClusterConfig, index: int, made: Engine, free: Mappin
         **_shape_fields(shape),
         times=times,
         start=start,
-        **asdict(rollout),
+        **rollout.moves,
         domain=pool.domain.label if pool.domain and lies.nodes > 1 else "",
         why=why,
     )
@@ -126,40 +136,17 @@ def image_fields(server: ServerConfig, image: TrackImage, startup: int, nodes: i
     }
 
 
-_ROLLOUTS = {
-    RolloutStrategy.SURGE: Rollout(1, 0, recreate=False),
-    RolloutStrategy.IN_PLACE: Rollout(0, 1, recreate=False),
-    RolloutStrategy.RECREATE: Rollout(0, 0, recreate=True),
-}
-
-
-def decide_rollout(
-    server: ServerConfig, demand: PodDemand, free: Mapping[int, int], why: dict[str, Reason], *, crowded: str = ""
-) -> Rollout:
-    """How pods are replaced: a surge pod only where the pool has room for one more beside all its servers.
-
-    ``crowded``: why a free share of a card leaves no room for one more.
-    """
-    strategy = server.rollout.strategy
-    if strategy is None:
-        fits = not crowded and sum(nodes * (units // demand.units) for units, nodes in free.items()) >= demand.pods
-        strategy = RolloutStrategy.SURGE if fits else RolloutStrategy.IN_PLACE if demand.count > 1 else RolloutStrategy.RECREATE
-        wanted = f"a pod takes {demand.units}" if demand.pods == 1 else f"a replica takes {demand.pods} pods x {demand.units}"
-        told = crowded or f"with all servers placed a node has at most {plural(max(free), 'GPU')} free, and {wanted}"
-        why["rollout"] = Reason(value=strategy, reason=told)
-    else:
-        why["rollout"] = Reason(value=strategy, reason=SET)
-    return _ROLLOUTS[strategy]
-
-
-def decide_times(server: ServerConfig, times: TimeBudget, start: PlannedStart, why: dict[str, Reason]) -> None:
-    """The reasons of the start-up budget and of the drain."""
+def decide_times(server: ServerConfig, times: TimeBudget, start: PlannedStart, why: dict[str, Reason], *, waits: bool) -> None:
+    """The reasons of the start-up budget and of the drain; ``waits``: a new pod needs the cards of one that ends."""
     cold, warm = start.cold.total, start.warm.total
     steps = ", ".join(f"{step.why} {step.seconds.likely:.0f} s" for step in start.cold.steps)
     why["start"] = Reason(value=f"{_span(cold)} cold, {_span(warm)} warm", reason=f"cold: {steps}")
     if server.startup_seconds is None:
         told = f"the container needs {times.load:.0f} s, {times.slow:.0f} s at the high end, rounded up the ladder of budgets"
         why["startup"] = Reason(value=f"{times.startup} s", reason=told)
+    if waits:
+        told = "a pod that ends holds its GPUs until its grace is over, and a new one waits for them"
+        why["progress"] = Reason(value=f"{times.progress_deadline} s", reason=f"the start and {times.grace} s of grace: {told}")
     if server.rollout.drain_seconds is None:
         longest = f"the longest answer {times.longest_answer} s"
         route = f" and the route's timeout {times.gateway} s" if times.gateway else ""
@@ -178,6 +165,20 @@ def decide_cpu(pool: PoolConfig, gpus: int, why: dict[str, Reason]) -> str:
     told = f"2 + 2 x {gpus} cores, at most {share:.1f} = 90 % of the node's {pool.cpu} x {gpus} of {units} GPUs"
     why["cpu"] = Reason(value=f"{milli}m", reason=told)
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
+
+
+def decide_shm(server: ServerConfig, engine: EngineArgs, lies: Layout, why: dict[str, Reason]) -> str:
+    """Size of /dev/shm: the engine's queues, NCCL, and the KV blocks that vLLM keeps there instead of dropping them."""
+    queues = 8 if lies.units > 1 else 1
+    stated = engine.stated()
+    size = float(stated.get("kv_offloading_size") or 0) if stated.get("kv_offloading_backend", "native") == "native" else 0.0
+    if server.shm or not size:
+        return server.shm or f"{queues}Gi"
+    engines = max(engine.dp // lies.nodes, 1)
+    each = f"kv_offloading_size {size:g} GiB" + (f" x {engines} engines" if engines > 1 else "")
+    total = f"{queues + math.ceil(size * engines)}Gi"
+    why["shm"] = Reason(value=total, reason=f"{queues}Gi for queues and NCCL + {each} of KV blocks that are kept there")
+    return total
 
 
 def decide_memory(server: ServerConfig, shape: ModelShape, offloaded: int, why: dict[str, Reason], *, ranks: int, shm: int) -> str:

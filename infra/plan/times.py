@@ -1,9 +1,9 @@
 """One chain of times: load < ready timeout <= startup budget < progress deadline < update timeout, and what a stop may take."""
 
 import math
-from dataclasses import dataclass
 
 from interlock.infra.config.servers import ServerConfig
+from interlock.infra.plan.rollout import Rollout
 from interlock.infra.plan.rungs import SILENCES, rung
 from interlock.infra.plan.types import PlannedStart, TimeBudget
 
@@ -17,22 +17,6 @@ ROLLOUT_MARGIN = 120
 MINUTE = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Rollout:
-    """How pods are replaced."""
-
-    surge: int
-    """maxSurge."""
-    unavailable: int
-    """maxUnavailable."""
-    recreate: bool
-    """All at once, the old ones first."""
-
-    def steps(self, replicas: int) -> int:
-        """Steps that follow one another until ``replicas`` are replaced."""
-        return 1 if self.recreate else -(-replicas // max(1, self.surge + self.unavailable))
-
-
 def time_budget(server: ServerConfig, start: PlannedStart, rollout: Rollout, replicas: int, *, supervised: bool, step: float) -> TimeBudget:
     """All times of a server in seconds; ``step``: the engine's longest."""
     load, before = start.cold.container, start.cold.before.high
@@ -43,8 +27,8 @@ def time_budget(server: ServerConfig, start: PlannedStart, rollout: Rollout, rep
     drain = stated if stated is not None else max(answer, gateway or 0)
     teardown = TEARDOWN_SECONDS if supervised else 0
     grace = DEREGISTRATION_SECONDS + drain + teardown + GRACE_MARGIN
-    # Without a surge pod the old one drains before the new one starts, inside the same deadline.
-    progress = startup + math.ceil(before / MINUTE) * MINUTE + ROLLOUT_MARGIN + (0 if rollout.surge else grace)
+    # Without a card for every new pod an old one drains before the new one starts, inside the same deadline.
+    progress = startup + math.ceil(before / MINUTE) * MINUTE + ROLLOUT_MARGIN + (grace if rollout.waits(replicas) else 0)
     return TimeBudget(
         load=load.likely,
         slow=load.high,

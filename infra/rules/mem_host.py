@@ -4,13 +4,14 @@ import math
 import re
 from collections.abc import Iterable
 
+from interlock.infra.catalog.versions import since
 from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Volume, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.checkpoint import weights
 from interlock.infra.rules.reading.units import COUNTED_VENDORS, counted, engine_containers, pod_count, size_of, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
 from interlock.infra.sizing.host import loading_memory
-from interlock.infra.values import GIB, bytes_of, gib
+from interlock.infra.values import GIB, MIB, bytes_of, gib
 
 
 def _shm(pod: Pod, container: Container) -> Volume | None:
@@ -141,9 +142,9 @@ def weights_pass_through(workload: Workload, bundle: Bundle, settings: Settings)
 @rule(
     "MEM-013",
     Severity.ERROR,
-    demand="Host memory that the engine is told to use is within the container's limit.",
-    reason="The engine pins it at start and is killed.",
-    source="vllm/config/cache.py (cpu_offload_gb: GiB per GPU; weights, not KV); vllm/config/cache.py kv_offloading_size",
+    demand="Host memory that the engine is told to use is within the container's limit, and within /dev/shm where it lies there.",
+    reason="The engine pins it at start and is killed, or stops because /dev/shm is too small.",
+    source="vllm/config/cache.py (cpu_offload_gb: GiB per GPU; weights, not KV; kv_offloading_size); vllm/v1/kv_offload/cpu",
     remedy="Raise the memory limit.",
     fault="memory-too-small",
 )
@@ -161,6 +162,27 @@ def offload(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
                 ranks = f" x {tp.get()} ranks" if per_rank else ""
                 text = f"--{name} {asked.get():g} GiB{ranks} = {gib(need)} of host memory, but the container may use {gib(limit.get())}"
                 yield Hit(where(workload, Place.ARGS, flag), text, f"raise the memory limit above {gib(need)}", flag.get())
+    yield from _blocks_in_shm(workload)
+
+
+def _blocks_in_shm(workload: Workload) -> Iterable[Hit]:
+    """KV blocks kept in the host by vLLM's own backend: a file in /dev/shm of each engine, whose room is checked at start."""
+    engine, version = workload.engine, workload.engine.release
+    asked, backend = engine.flag("kv-offloading-size").map(float), engine.flag("kv-offloading-backend")
+    if version is None or not since("kv_offload_in_shm", version) or not asked.known or "shm" in workload.operator_adds:
+        return
+    if not (backend.absent or (backend.known and backend.get() == "native")):
+        return
+    if workload.vendor.known and workload.vendor.get() not in COUNTED_VENDORS:
+        return
+    for pod, container in engine_containers(workload):
+        volume = _shm(pod, container)
+        limit = volume.size_limit if volume else Fact()
+        room = limit.get() if limit.known else None if pod.host_ipc or _mounted(container) else 64 * MIB
+        if room is not None and asked.get() * GIB > room:
+            text = f"--kv-offloading-size {asked.get():g} GiB lies in /dev/shm, which has {gib(room)}: the engine stops at start"
+            remedy = f"give /dev/shm (emptyDir, medium Memory) {math.ceil(asked.get()) + 1}Gi, and the memory limit as much more"
+            yield Hit(limit.path or where(workload, Place.ARGS, asked), text, remedy, gib(room))
 
 
 @rule(

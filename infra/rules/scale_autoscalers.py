@@ -7,6 +7,7 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import same_namespace
 from interlock.infra.rules.reading.series import engine_series
 from interlock.infra.rules.reading.units import counted, engine_containers, number, pod_count, pod_units, pool_text, together, where
+from interlock.infra.rules.roll_rollout import surge
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.values import plural
 
@@ -216,16 +217,30 @@ def quota(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             resource = name.removeprefix("requests.").removeprefix("limits.")
             asked, users = _asked(limit, bundle, resource)
             allowed = fact.map(number)
-            if allowed.known and asked > allowed.get() and resource not in ("cpu", "memory"):
+            if not allowed.known or resource in ("cpu", "memory"):
+                continue
+            more, rolled = max((_surge(limit, workload, resource) for workload in bundle.workloads), default=(0.0, ""))
+            need = asked + more
+            if asked > allowed.get():
                 text = f"the namespace may use {allowed.get():g} {resource}, but its engines ask for {asked:g} ({', '.join(users)})"
-                yield Hit(
-                    fact.path,
-                    text,
-                    f"raise the quota to {asked:g}, or ask for fewer replicas",
-                    fact.get(),
-                    origin=limit.origin,
-                    fixes=put(fact.path, f"{asked:g}"),
-                )
+            elif need > allowed.get():
+                text = f"the namespace may use {allowed.get():g} {resource}, and its engines ask for {asked:g}: a rolling update of "
+                text += f"{rolled} starts {more:g} more before it stops any, which are not admitted: it stands still"
+            else:
+                continue
+            remedy = f"raise the quota to {need:g}, or ask for fewer replicas"
+            yield Hit(fact.path, text, remedy, fact.get(), origin=limit.origin, fixes=put(fact.path, f"{need:g}"))
+
+
+def _surge(limit: Quota, workload: Workload, resource: str) -> tuple[float, str]:
+    """(units that a rolling update must start before it stops a pod, the workload's name); nothing where it may stop one first."""
+    moves = surge(workload)
+    if moves is None or moves[1] > 0 or not workload.pods or workload.replicas.value == 0:
+        return 0.0, ""
+    if not limit.origin.namespace or workload.origin.namespace != limit.origin.namespace:
+        return 0.0, ""
+    units = together(workload.pods[0], lambda container: _units(container, resource))
+    return units * min(moves[0], 1), workload.origin.name
 
 
 def _units(container: Container, resource: str) -> float:

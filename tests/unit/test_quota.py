@@ -159,3 +159,37 @@ def test_a_quota_counts_the_devices_of_claims_by_their_class() -> None:
     made = load(base)
     quota = next(each for each in tenant_objects(made, made.tenants[0], "plat") if each["kind"] == "ResourceQuota")
     assert quota["spec"]["hard"] == {"gpu.nvidia.com.deviceclass.resource.k8s.io/devices": "4"}
+
+
+def staged(gpus: int, **server: Any) -> ClusterConfig:
+    """Two replicas in a namespace whose quota gives ``gpus`` of a pool that has room for many more."""
+    written = {"name": "chat", "model": {"id": "Qwen/Qwen2.5-7B-Instruct"}, "pool": "whole", "replicas": 2, **server}
+    return config(tenants=[{"name": "ml", "gpus": {"whole": gpus}}], servers=[written])
+
+
+def test_no_surge_pod_is_planned_where_the_quota_does_not_admit_one() -> None:
+    tight, wide = plan(staged(2), "s").servers[0], plan(staged(3), "s").servers[0]
+    assert (tight.surge, tight.unavailable) == (0, 1)
+    assert "quota leaves 0 GPUs" in tight.why["rollout"].reason
+    assert (wide.surge, wide.unavailable) == (1, 0)
+
+
+def test_a_stated_surge_beyond_the_quota_is_refused_and_within_it_is_not() -> None:
+    def refused(gpus: int, strategy: str) -> list[str]:
+        made = preview(staged(gpus, rollout={"strategy": strategy}), "s", today=TODAY)
+        return [each.summary for each in made.refused if each.code == "SCALE-008"]
+
+    assert "starts 1 more before it stops any" in refused(2, "surge")[0]
+    assert refused(2, "in-place") == []
+    assert refused(3, "surge") == []
+
+
+def test_a_deadline_covers_the_grace_in_which_an_ending_pod_holds_the_cards_that_the_next_one_needs() -> None:
+    def deadline(gpus: int) -> int:
+        times = plan(staged(gpus), "s").servers[0].times
+        return times.progress_deadline - times.grace
+
+    # Room for one more replica: the second new pod waits for the first old one. Room for two: none waits.
+    assert deadline(3) - deadline(4) == plan(staged(3), "s").servers[0].times.grace
+    assert "progress" in plan(staged(3), "s").servers[0].why
+    assert "progress" not in plan(staged(4), "s").servers[0].why

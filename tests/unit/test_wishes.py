@@ -10,6 +10,7 @@ from interlock.infra.plan.plan import plan
 from interlock.infra.plan.types import PlannedServer
 from interlock.infra.preview import preview
 from interlock.infra.preview.offers import with_offers
+from interlock.infra.values import GIB, bytes_of
 from tests.support import TODAY, config, config_data
 
 LARGE = "Qwen/Qwen3-235B-A22B-FP8"
@@ -286,3 +287,43 @@ def test_one_model_on_mixed_cards_needs_no_ray_in_any_order_of_the_servers() -> 
         told = {each.why["ray"].told for each in plan(load({**data, "servers": servers}), "dev").servers}
         assert len(told) == 1
         assert "mixed cards (h100-80gb-sxm, l40s)" in told.pop()
+
+
+def test_kv_blocks_kept_in_the_host_widen_shared_memory_and_the_pod() -> None:
+    plain, kept = planned(), planned(engine={"kv_offloading_size": 50})
+    assert (plain.shm, kept.shm) == ("1Gi", "51Gi")
+    assert bytes_of(kept.memory) - bytes_of(plain.memory) == 50 * GIB
+    assert "kv_offloading_size 50 GiB" in kept.why["shm"].reason
+    assert planned(engine={"kv_offloading_size": 50, "kv_offloading_backend": "lmcache"}).shm == "1Gi"
+    assert planned(engine={"kv_offloading_size": 50}, shm="60Gi").shm == "60Gi"
+
+
+def test_shared_memory_that_does_not_hold_the_kept_blocks_is_refused_where_they_lie_in_it() -> None:
+    def refused(image: str, **fields: Any) -> list[str]:
+        data = {"servers[0].engine": {"kv_offloading_size": 50}, "servers[0].image": {"reference": f"vllm/vllm-openai:{image}"}}
+        made = preview(config(data | {f"servers[0].{name}": value for name, value in fields.items()}), "dev", today=TODAY)
+        return [each.path for each in made.refused if each.code == "MEM-013"]
+
+    assert refused("v0.33.0", shm="2Gi", memory="200Gi") == ["servers[0].shm"]
+    assert refused("v0.26.0", shm="2Gi", memory="200Gi") == []
+    assert refused("v0.33.0") == []
+
+
+def test_a_batch_mixes_as_many_adapters_as_are_named_and_fit() -> None:
+    lora = {"enable_lora": True, "max_lora_rank": 16, "lora_modules": ["a=/a", "b=/b", "c=/c"]}
+    made = planned(engine=lora)
+    assert made.args.engine.max_loras == 3
+    assert "one after another" in made.why["max_loras"].instead
+    assert planned(engine=lora | {"max_loras": 1}).args.engine.max_loras == 1
+    assert planned(engine=lora | {"lora_modules": ["a=/a"]}).args.engine.max_loras is None
+    assert planned(engine=lora | {"lora_modules": [f"a{index}=/a" for index in range(20)]}).args.engine.max_loras == 8
+
+
+@pytest.mark.parametrize(
+    ("engine", "told"),
+    [({}, "on, the next step"), ({"speculative_config": {"method": "suffix", "num_speculative_tokens": 3}}, "off, drafts by suffix")],
+)
+def test_asynchronous_scheduling_is_left_to_the_engine_and_what_it_does_is_told(engine: dict[str, Any], told: str) -> None:
+    made = planned(engine=engine)
+    assert "async_scheduling" not in made.args.engine.stated()
+    assert told in made.why["async_scheduling"].reason

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from interlock.infra.catalog.versions import since
 from interlock.infra.config.wishes import Goal
 from interlock.infra.plan.derive.case import Case, Choice, tried
 from interlock.infra.plan.derive.load import requests_per_engine
 from interlock.infra.sizing.result import Verdict
+from interlock.infra.sizing.settings import drafts_ahead
 
 _SHORT_STEP = 2_048
 """Tokens of a step for latency (vLLM: docs/configuration/optimization.md, "smaller values (e.g., 2048) achieve better ITL")."""
@@ -50,3 +52,17 @@ def _long_prompts(case: Case, tokens: int) -> Iterator[Choice]:
     if prompt > tokens and case.takes("long_prefill_token_threshold"):
         told = f"goal latency: a prompt of up to {prompt} tokens takes at most half of a step of {tokens}"
         yield Choice("long_prefill_token_threshold", tokens // 2, told, "0: one long prompt fills whole steps")
+
+
+def overlap(case: Case) -> Iterator[Choice]:
+    """``async_scheduling`` is left to the engine: what it will do, and why."""
+    if case.simulated or case.pools or not case.takes("async_scheduling"):
+        return
+    found = case.resolved
+    if not since("async_scheduling", found.version):
+        yield Choice("async_scheduling", None, "the engine's own: off before 0.14", "true: the next step is prepared while the GPU runs")
+    elif drafts_ahead(case.request, found.version, found.v2):
+        yield Choice("async_scheduling", None, "the engine's own: on, the next step is prepared while the GPU runs this one")
+    else:
+        method = case.request.speculative_method
+        yield Choice("async_scheduling", None, f"the engine's own: off, drafts by {method} are needed before the next step")

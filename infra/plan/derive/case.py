@@ -34,6 +34,7 @@ _ASKED: Mapping[str, str] = {
     "kv_cache_dtype": "kv_cache_dtype",
     "quantization": "quantization",
     "enforce_eager": "enforce_eager",
+    "max_loras": "max_loras",
     "language_model_only": "language_model_only",
 }
 # Parts of a case that follow from the config alone.

@@ -10,8 +10,9 @@ from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs
 from interlock.infra.facts.room import packed
+from interlock.infra.plan.derive.adapters import slots
 from interlock.infra.plan.derive.admission import admission
-from interlock.infra.plan.derive.batch import sequences, step_tokens
+from interlock.infra.plan.derive.batch import overlap, sequences, step_tokens
 from interlock.infra.plan.derive.case import Case, Choice, Decide
 from interlock.infra.plan.derive.context import context
 from interlock.infra.plan.derive.family import dialect, modalities, runner
@@ -21,7 +22,7 @@ from interlock.infra.plan.models import Fit, fit
 from interlock.infra.plan.reasons import Reason
 from interlock.infra.plan.shares import fixed_pool, shared_card
 
-ORDER: Sequence[Decide] = (context, sequences, step_tokens, dialect, admission)
+ORDER: Sequence[Decide] = (context, sequences, slots, step_tokens, overlap, dialect, admission)
 """What is decided after the size, each on what was decided before."""
 
 
