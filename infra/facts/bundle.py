@@ -65,6 +65,22 @@ class Router:
 
 
 @dataclass(frozen=True, slots=True)
+class Drain:
+    """A part between clients and engines that cuts the answers which still run when its own drain is over."""
+
+    origin: Origin
+    part: str
+    """What it is, in words."""
+    setting: str
+    """What says how long it waits."""
+    seconds: Fact[float] = Fact()
+    path: str = ""
+    """Where the setting stands or would stand."""
+    default: float = 0
+    """Seconds where nothing is stated."""
+
+
+@dataclass(frozen=True, slots=True)
 class Autoscaler:
     """A HorizontalPodAutoscaler or ScaledObject."""
 
@@ -227,6 +243,7 @@ class Bundle:
     services: tuple[Service, ...] = ()
     routes: tuple[Route, ...] = ()
     routers: tuple[Router, ...] = ()
+    drains: tuple[Drain, ...] = ()
     autoscalers: tuple[Autoscaler, ...] = ()
     budgets: tuple[Budget, ...] = ()
     claims: tuple[Claim, ...] = ()

@@ -13,6 +13,7 @@ from interlock.infra.facts import (
     Claim,
     DiskVolume,
     DocumentProblem,
+    Drain,
     Namespace,
     NotJudged,
     Pool,
@@ -28,7 +29,21 @@ from interlock.infra.facts import (
     Workload,
     known,
 )
-from interlock.infra.recognise import kserve, llmisvc, lws, monitoring, network, nodes, objects, operators, ray, routers, scaling, storage
+from interlock.infra.recognise import (
+    drains,
+    kserve,
+    llmisvc,
+    lws,
+    monitoring,
+    network,
+    nodes,
+    objects,
+    operators,
+    ray,
+    routers,
+    scaling,
+    storage,
+)
 from interlock.infra.recognise import workloads as native
 from interlock.infra.recognise.charts import production_stack as stack
 from interlock.infra.recognise.charts import values as charts
@@ -45,6 +60,7 @@ _FIELDS = {
     Service: "services",
     Route: "routes",
     Router: "routers",
+    Drain: "drains",
     Autoscaler: "autoscalers",
     Budget: "budgets",
     Claim: "claims",
@@ -86,8 +102,8 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "PodMonitor": (monitoring.read_monitor,),
     "PodMonitoring": (monitoring.read_monitor,),
     "LeaderWorkerSet": (lws.read_lws,),
-    "RayCluster": (ray.read_ray,),
-    "RayService": (ray.read_ray,),
+    "RayCluster": (ray.read_ray, drains.read_drains),
+    "RayService": (ray.read_ray, drains.read_drains),
     "RayJob": (ray.read_ray,),
     "RayClusterFleet": (ray.read_ray,),
     "RayClusterReplicaSet": (ray.read_ray,),
@@ -178,6 +194,7 @@ def _read(document: Document, context: Context, policies: network.Policies) -> I
     elif kind not in kinds() or kinds()[kind].pods:
         yield from native.read_native(root, document, context)
         yield from routers.read_routers(root, document, context)
+        yield from drains.read_drains(root, document, context)
         for template in native.templates(root):
             yield from monitoring.read_annotated(template.metadata, root, document, "pod")
     if kind == "Service":

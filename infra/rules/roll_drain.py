@@ -119,7 +119,7 @@ def gateway(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
 _OTHER_COUNTS = ("headless", "data-parallel-external-lb", "data-parallel-rank", "data-parallel-hybrid-lb", "data-parallel-start-rank")
 
 
-def _api_servers(workload: Workload) -> Fact[int]:
+def api_servers(workload: Workload) -> Fact[int]:
     """API server processes: what the flag says, else the data-parallel size (since 0.15.0)."""
     engine = workload.engine
     stated = engine.flag("api-server-count").map(int)
@@ -140,7 +140,7 @@ def _api_servers(workload: Workload) -> Fact[int]:
     remedy="Keep --api-server-count 1.",
 )
 def several_servers(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    shutdown, count = _shutdown(workload), _api_servers(workload)
+    shutdown, count = _shutdown(workload), api_servers(workload)
     if workload.engine.supervisor is None and shutdown.known and shutdown.get() > 0 and count.known and count.get() > 1:
         told = "" if workload.engine.flag("api-server-count").known else ", one for each data-parallel rank by default"
         text = f"{count.get()} API server processes{told}: at a stop, unfinished requests are lost after the whole timeout"

@@ -1,6 +1,5 @@
-"""The runtime's delivery by Pulumi on a real API server: an earlier archive stays for a rollback, is found again, and goes with the stack."""
+"""The runtime's delivery by Pulumi on a real API server: an earlier archive stays for a rollback, and goes with the stack."""
 
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

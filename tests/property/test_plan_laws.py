@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 
 from interlock.infra.config import ClusterConfig, load
 from interlock.infra.manifests.render import render
+from interlock.infra.plan.times import DEREGISTRATION_SECONDS
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.preview import preview
+from interlock.runtime import spec
+from interlock.runtime.preflight import plan as preflight
+from interlock.runtime.supervise import command
 
 TODAY = dt.date(2026, 11, 29)
 SCHEMA = "1.31"
@@ -64,6 +68,7 @@ def servers(draw: st.DrawFn, index: int, pools: list[str]) -> dict[str, Any]:
         "autoscale": scale,
         "weights": draw(st.sampled_from([None, "weights"])),
         "rollout": {"strategy": draw(st.sampled_from([None, "surge", "in-place", "recreate"]))},
+        "runtime": {"supervised": draw(st.sampled_from([True, True, False]))},
     }
 
 
@@ -122,6 +127,29 @@ def test_every_time_is_below_the_one_that_must_outlast_it(config: ClusterConfig)
         assert times.engine_shutdown < times.teardown if server.supervised else times.engine_shutdown == times.drain
         if config.servers[server.index].startup_seconds is None:
             assert times.load < times.startup
+
+
+@FEW
+@given(configs())
+def test_every_planned_engine_starts_under_its_supervisor_and_ends_within_its_pods_grace(config: ClusterConfig) -> None:
+    made = preview(config, "laws", today=TODAY)
+    for pod in (each["spec"] for item in render(config, made) for each in templates(item)):
+        engine = pod["containers"][0]
+        stop, grace = engine["lifecycle"]["preStop"]["sleep"]["seconds"], pod["terminationGracePeriodSeconds"]
+        given = next((each["value"] for each in engine["env"] if each["name"] == spec.VARIABLE), None)
+        shutdown = command.number(engine["args"], "--shutdown-timeout") or 0
+        assert stop >= DEREGISTRATION_SECONDS
+        assert stop + shutdown + 10 <= grace
+        if given is None:
+            continue
+        settings_of = spec.load({spec.VARIABLE: given})
+        command.checked(engine["args"], spec.Spec(), {})
+        preflight.check(settings_of.preflight)
+        assert stop == settings_of.pre_stop_seconds
+        assert grace == settings_of.grace_seconds
+        assert shutdown < settings_of.teardown_seconds
+        first = pod["initContainers"][-1]
+        assert (first["resources"], first["env"]) == (engine["resources"], engine["env"])
 
 
 @FEW

@@ -1,0 +1,116 @@
+"""Our supervisor around an engine: whether it can drain it, and whether its probe can tell a hang from a long step."""
+
+import math
+from collections.abc import Iterable, Iterator
+
+from interlock.infra.facts import Bundle, Fact, Place, Workload
+from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading.units import engine_containers, switched_on, where
+from interlock.infra.rules.roll_drain import api_servers, drain
+from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
+
+MIDDLEWARE = "interlock.runtime.front.Front"
+
+
+@rule(
+    "ROLL-018",
+    Severity.ERROR,
+    demand="A supervised engine loads the supervisor's middleware.",
+    reason="Without it nothing counts requests, so a drain would lose them: the supervisor does not start the engine.",
+    source="runtime/supervise/command.py; vLLM 0.32 vllm/envs.py VLLM_USE_RUST_FRONTEND, vllm serve --grpc: neither loads middleware",
+    remedy="Keep vLLM's own HTTP server and the middleware, or switch the supervisor off (runtime.supervised: false).",
+)
+def middleware(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    engine = workload.engine
+    if engine.supervisor is None:
+        return
+    rust = engine.env.get("VLLM_USE_RUST_FRONTEND", Fact())
+    if switched_on(rust):
+        text = "VLLM_USE_RUST_FRONTEND serves by another program, which loads no middleware: the supervisor does not start it"
+        yield Hit(rust.path, text, "remove VLLM_USE_RUST_FRONTEND", str(rust.get()), fixes=drop(rust.path))
+    grpc = engine.flag("grpc")
+    if grpc.known and str(grpc.get()).lower() not in ("false", "0"):
+        text = "--grpc serves without the middleware: nothing counts its requests, and a drain loses them"
+        yield Hit(where(workload, Place.ARGS, grpc), text, "remove --grpc", fixes=drop(where(workload, Place.ARGS, grpc), flag="grpc"))
+    named = [each.value.value for each in engine.flags if each.name == "middleware"]
+    if engine.complete and engine.flag("headless").absent and MIDDLEWARE not in named:
+        text = f"--middleware {MIDDLEWARE} is missing: the supervisor does not start the engine"
+        yield Hit(where(workload, Place.ARGS), text, f"add --middleware {MIDDLEWARE}")
+
+
+@rule(
+    "ROLL-019",
+    Severity.ERROR,
+    demand="A supervised engine with several API servers reports its steps.",
+    reason="With --disable-log-stats their statistics loggers are not called: no heartbeat, and the supervisor does not start it.",
+    source="runtime/supervise/command.py; measured on vLLM 0.32",
+    remedy="Remove --disable-log-stats, or keep one API server.",
+)
+def heartbeat(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    off, count = workload.engine.flag("disable-log-stats"), api_servers(workload)
+    if workload.engine.supervisor is None or not switched_on(off) or not count.known or count.get() < 2:
+        return
+    path = where(workload, Place.ARGS, off)
+    text = f"--disable-log-stats with {count.get()} API servers: no step is reported, and a hang would not be seen"
+    yield Hit(path, text, "remove --disable-log-stats", fixes=drop(path, flag="disable-log-stats"))
+
+
+@rule(
+    "ROLL-020",
+    Severity.WARNING,
+    demand="The silence that counts as a hang is longer than the engine's longest step.",
+    reason="A step that compiles a kernel or reads a long prompt is silent, too: the probe would restart a healthy engine.",
+    source="infra/sizing/step.py (an upper bound); docs/runtime.md",
+    remedy="Raise the limit of the liveness probe, and the supervisor's hang_seconds with it.",
+    settings={"least_seconds": 60},
+)
+def silence(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    predicted = workload.engine.longest_step
+    need = predicted.get() if predicted.known else float(settings["least_seconds"])
+    for _, container in engine_containers(workload):
+        for probe in container.probes.values():
+            limit = probe.silence
+            if not limit.known or limit.get() >= need:
+                continue
+            why = "the planner's upper bound" if predicted.known else "a kernel that is compiled at its first use"
+            text = f"{limit.get():g} s without a step count as a hang, but a step may take {need:g} s ({why})"
+            yield Hit(limit.path, text, f"allow {need:g} s or more", f"{limit.get():g}", fixes=put(limit.path, f"{math.ceil(need)}"))
+
+
+def _longest(bundle: Bundle) -> float | None:
+    """The longest answer: a stated one, else what the routes let through, else what the engines wait for at a stop."""
+    stated = [route.longest_answer for route in bundle.routes]
+    allowed = [route.read_timeout for route in bundle.routes]
+    waited = [drain(workload) for workload in bundle.workloads]
+    for facts in (stated, allowed, waited):
+        known = [fact.get() for fact in facts if fact.known and fact.get() > 0]
+        if known:
+            return max(known)
+    return None
+
+
+@rule(
+    "ROLL-021",
+    Severity.WARNING,
+    demand="Every part between clients and engines waits for the longest answer when it ends.",
+    reason="A router, a gateway or an old cluster that ends cuts the answers that still run through it, however patient the engine is.",
+    source="infra/catalog/drains.json, a source for each part",
+    remedy="Raise the part's own drain to the longest answer.",
+    settings={"answer_seconds": 600},
+    of="bundle",
+)
+def path(bundle: Bundle, settings: Settings) -> Iterator[Hit]:
+    if not bundle.workloads:
+        return
+    said = _longest(bundle)
+    longest = float(settings["answer_seconds"]) if said is None else said
+    for part in bundle.drains:
+        wait = part.seconds.default(part.default)
+        if not wait.known or wait.get() >= longest:
+            continue
+        stated = "" if part.seconds.known else " by default"
+        told = f"an answer may take {longest:g} s" if said is not None else f"answers of {longest:g} s are usual"
+        text = f"{part.part}: {part.setting} is {wait.get():g} s{stated}, and {told}"
+        level = None if said is not None else Severity.INFO
+        remedy = f"set {part.setting} to {longest:g} s or more"
+        yield Hit(part.path, text, remedy, f"{wait.get():g}", severity=level, origin=part.origin)

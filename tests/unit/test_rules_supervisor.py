@@ -1,0 +1,160 @@
+"""The supervisor in plans and in anybody's YAML: what is refused, what passes, and that one place says each number."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.infra.catalog.tables import table
+from interlock.infra.manifests.render import render
+from interlock.infra.plan.runtime import MIDDLEWARE
+from interlock.infra.preview import preview
+from interlock.infra.recognise import Document, recognise
+from interlock.infra.recognise.supervised import DEFAULTS
+from interlock.infra.rules import roll_supervisor
+from interlock.infra.rules.judge import judge
+from interlock.infra.rules.reading.units import pod_units
+from interlock.infra.sizing.step import FIRST_USE, longest_step
+from interlock.runtime import spec
+from interlock.runtime.preflight import plan as preflight
+from interlock.runtime.supervise import command
+from tests.support import TODAY, config
+
+ROOT = Path(__file__).resolve().parents[2]
+BARE = {"servers[0].runtime": {"supervised": False}}
+
+
+def codes(changes: dict[str, Any]) -> set[str]:
+    return {each.code for each in preview(config(changes), "dev", today=TODAY).findings}
+
+
+def workload(changes: dict[str, Any]) -> dict[str, Any]:
+    read = config(changes)
+    made: dict[str, Any] = next(each for each in render(read, preview(read, "dev", today=TODAY)) if each["kind"] == "Deployment")
+    return made
+
+
+def engine(changes: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = workload(changes)["spec"]["template"]["spec"]["containers"][0]
+    return found
+
+
+def variable(container: dict[str, Any]) -> str:
+    return str(next(each["value"] for each in container["env"] if each["name"] == spec.VARIABLE))
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"servers[0].extra": {"env": {"VLLM_USE_RUST_FRONTEND": "1"}}}, "ROLL-018"),
+        ({"servers[0].extra": {"args": ["--grpc"]}}, "ROLL-018"),
+        ({"servers[0].extra": {"args": ["--disable-log-stats", "--api-server-count", "2"]}}, "ROLL-019"),
+        ({"servers[0].runtime": {"hang_seconds": 20}}, "ROLL-020"),
+        ({"servers[0].extra": {"env": {"VLLM_SERVER_DEV_MODE": "1"}}}, "SEC-010"),
+    ],
+)
+def test_what_the_supervisor_could_not_watch_or_drain_is_told(change: dict[str, Any], code: str) -> None:
+    assert code in codes(change)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"servers[0].extra": {"env": {"VLLM_USE_RUST_FRONTEND": "0"}}}, "ROLL-018"),
+        (BARE | {"servers[0].extra": {"env": {"VLLM_USE_RUST_FRONTEND": "1"}}}, "ROLL-018"),
+        (BARE | {"servers[0].extra": {"args": ["--grpc"]}}, "ROLL-018"),
+        ({"servers[0].extra": {"args": ["--middleware", "mine.Keys"]}}, "ROLL-018"),
+        ({"servers[0].extra": {"args": ["--disable-log-stats"]}}, "ROLL-019"),
+        ({"servers[0].extra": {"args": ["--api-server-count", "2"]}}, "ROLL-019"),
+        ({}, "ROLL-020"),
+        ({}, "ROLL-015"),
+        ({"servers[0].runtime": {"hang_seconds": 600}}, "ROLL-020"),
+    ],
+)
+def test_what_it_can_watch_and_drain_passes(change: dict[str, Any], code: str) -> None:
+    assert code not in codes(change)
+
+
+def test_the_runtime_takes_what_the_plan_renders_and_a_bare_engine_renders_nothing_of_it() -> None:
+    made = engine({})
+    given = spec.load({spec.VARIABLE: variable(made)})
+    preflight.check(given.preflight)
+    assert given.drain_seconds + given.teardown_seconds + given.pre_stop_seconds + spec.MARGIN_SECONDS <= given.grace_seconds
+    command.checked(made["args"], spec.Spec(), {})
+    bare = engine(BARE)
+    assert (bare["command"], "runtime" in json.dumps(bare)) == (["vllm", "serve"], False)
+    assert "initContainers" not in workload(BARE)["spec"]["template"]["spec"]
+    old = engine({"servers[0].image": {"reference": "vllm/vllm-openai:v0.11.0"}})
+    assert old["command"] == ["vllm", "serve"], "its vLLM loads no heartbeat"
+
+
+def test_no_predicted_number_stands_in_a_pod() -> None:
+    numbers = json.loads(variable(engine({})))
+    flat = [*numbers.values(), *numbers["preflight"].values(), *numbers["preflight"]["gpus"].values()]
+    assert not any(isinstance(each, float) for each in flat)
+    assert numbers["hang_seconds"] in (120, 300, 600, 900, 1800, 3600)
+
+
+def test_preflight_follows_the_container_as_a_patch_leaves_it_and_asks_for_no_more() -> None:
+    limits = {"nvidia.com/gpu": "2", "memory": "20Gi"}
+    changed = {"name": "engine", "resources": {"requests": limits, "limits": limits}, "env": [{"name": "HF_TOKEN", "value": "x"}]}
+    own = [{"name": "preflight", "imagePullPolicy": "Always"}, {"name": "mine", "image": "busybox:1", "command": ["true"]}]
+    made = workload({"servers[0].extra": {"pod_patch": {"containers": [changed], "initContainers": own}}})
+    pod = made["spec"]["template"]["spec"]
+    other, first = pod["initContainers"]
+    assert (other["name"], first["name"], first["imagePullPolicy"]) == ("mine", "preflight", "Always")
+    assert first["resources"] == pod["containers"][0]["resources"]
+    assert first["env"] == pod["containers"][0]["env"]
+    looks = json.loads(variable(first))["preflight"]
+    assert (looks["gpus"]["count"], looks["memory_mib"]) == (2, 20 * 1024)
+    (read,) = recognise([Document(made)]).workloads
+    assert pod_units(read, read.pods[0]).get() == 2
+    first["resources"]["limits"]["nvidia.com/gpu"] = "4"
+    (read,) = recognise([Document(made)]).workloads
+    assert pod_units(read, read.pods[0]).get() == 4, "an init container that asks for more counts"
+
+
+def test_models_that_preflight_cannot_find_are_not_looked_for() -> None:
+    def model(changes: dict[str, Any]) -> Any:
+        return json.loads(variable(engine(changes)))["preflight"].get("model")
+
+    assert model({}) is not None
+    assert model({"servers[0].model": {"id": "org/mine", "path": "/mnt/mine", "weights_gib": 1}}) is None
+    assert model({"servers[0].extra": {"env": {"VLLM_USE_MODELSCOPE": "1"}}}) is None
+
+
+ENVOY: dict[str, Any] = {"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "EnvoyProxy", "metadata": {"name": "proxy"}}
+DRAINS: list[tuple[dict[str, Any], bool]] = [
+    ({}, True),
+    ({"shutdown": {"drainTimeout": "60s"}}, True),
+    ({"shutdown": {"drainTimeout": "15m"}}, False),
+]
+
+
+@pytest.mark.parametrize(("stated", "told"), DRAINS)
+def test_a_part_whose_drain_is_shorter_than_the_longest_answer_is_told(stated: dict[str, Any], told: bool) -> None:
+    read = config({})
+    objects = [*render(read, preview(read, "dev", today=TODAY)), {**ENVOY, "spec": stated}]
+    found = [each for each in judge(recognise([Document(each) for each in objects]), {}, today=TODAY) if each.code == "ROLL-021"]
+    assert bool(found) is told
+    if told:
+        assert "Envoy Gateway: EnvoyProxy shutdown.drainTimeout is 60 s" in found[0].summary
+
+
+def test_each_number_and_name_that_two_rooms_know_is_the_same() -> None:
+    assert {name: spec.DEFAULTS[name] for name in DEFAULTS} == DEFAULTS
+    assert MIDDLEWARE == roll_supervisor.MIDDLEWARE == command.MIDDLEWARE
+    page = (ROOT / "docs" / "runtime.md").read_text()
+    for row in table("drains.json")["parts"]:
+        assert f"| {row['part']} | `{row['setting']}` | {row['seconds']} | {row['source']} |" in page
+
+
+def test_a_longer_prompt_and_a_larger_model_take_longer_steps_and_more_ranks_shorter_ones() -> None:
+    base = {"weights": 10**10, "width": 10**5, "tokens": 8192, "context": 32768, "ranks": 2}
+    least = longest_step(**base)
+    assert least > FIRST_USE
+    for name in ("weights", "width", "tokens", "context"):
+        assert longest_step(**base | {name: 2 * base[name]}) > least
+    assert longest_step(**base | {"ranks": 8}) < least
+    assert longest_step(**base, offloaded=10**10) > least
