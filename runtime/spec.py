@@ -25,7 +25,7 @@ class Spec:
     quiet_seconds: float = 1
     """How long no new request may have come before the engine ends: whoever still sends would find a closed port."""
     patience_seconds: float = 10
-    """How long a drain waits for that quiet when nothing is in flight: some clients never stop."""
+    """How long a drain waits for that quiet, and for connections that idle, when nothing is in flight: some clients never stop."""
     teardown_seconds: float = 25
     """What the engine gets after SIGTERM before the whole process group is killed."""
     hang_seconds: float = 0

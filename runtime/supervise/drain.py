@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 IDLE_SECONDS = 0.2
-"""How long nothing must be in flight: a keep-alive client sends its next request within some milliseconds."""
+"""How long nothing must be in flight at least: a busy client sends its next request within some milliseconds."""
 LOADING_SECONDS = 3
 """What a loading engine gets after SIGTERM: it holds no request, and in the later part of its start vLLM 0.32 does not heed SIGTERM."""
 
@@ -59,6 +59,8 @@ class Times(NamedTuple):
     patience: float
     teardown: float
     hang: float
+    kept: float = 0.0
+    """How long the server keeps a connection that idles: until then a client may send on it, and find it closed."""
 
 
 class View(NamedTuple):
@@ -126,7 +128,7 @@ def _drain(state: State, now: float, view: View, times: Times) -> Outcome:
         state = state._replace(idle_since=now)
     idle = now - state.idle_since if state.idle_since >= 0 else -1.0
     quiet = now - state.refused_at >= times.quiet or idle >= times.patience
-    if idle >= IDLE_SECONDS and lasted >= times.settle and quiet:
+    if idle >= IDLE_SECONDS + min(times.kept, times.patience) and lasted >= times.settle and quiet:
         return _stop(state, now, view, Cause.DRAINED)
     return _stop(state, now, view, Cause.BUDGET) if lasted >= times.drain else (state, ())
 

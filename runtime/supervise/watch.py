@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Mapping
 
 from interlock.runtime import board, words
 from interlock.runtime.silence import silence
@@ -13,6 +14,14 @@ from interlock.runtime.supervise.drain import DRAINED, Effect, Event, Phase, Sta
 TICK_SECONDS = {Phase.RUNNING: 3600.0, Phase.DRAINING: 0.05, Phase.STOPPING: 0.05, Phase.KILLED: 0.05}
 PUMP_SECONDS = 1.0
 """How long the last output may take after the engine's end: someone who escaped may hold the pipe."""
+KEEP_ALIVE, KEPT_SECONDS = "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", 5
+"""vLLM's variable and its default."""
+
+
+def kept(environment: Mapping[str, str]) -> float:
+    """Seconds after which vLLM closes a connection on which nothing comes."""
+    stated = environment.get(KEEP_ALIVE, "")
+    return float(stated) if stated.isdigit() else KEPT_SECONDS
 
 
 def look(running: Run, dead: bool = False) -> View:
@@ -33,7 +42,13 @@ def watch(running: Run) -> int:
     forms = [streams.as_json(name) if given.log == "json" else None for name in ("stdout", "stderr")]
     pumps = [streams.Pump(source, target, form) for source, target, form in zip(running.outputs, (1, 2), forms, strict=True)]
     times = Times(
-        given.settle_seconds, given.drain_seconds, given.quiet_seconds, given.patience_seconds, given.teardown_seconds, given.hang_seconds
+        given.settle_seconds,
+        given.drain_seconds,
+        given.quiet_seconds,
+        given.patience_seconds,
+        given.teardown_seconds,
+        given.hang_seconds,
+        kept(os.environ),
     )
     ended = processes.reap()
     while running.pid not in ended:

@@ -20,6 +20,7 @@ from interlock.runtime.supervise.drain import (
     step,
     verdict,
 )
+from interlock.runtime.supervise.watch import kept
 
 TICK = 0.05
 seconds = st.integers(0, 40).map(lambda each: each / 4)
@@ -28,7 +29,9 @@ seconds = st.integers(0, 40).map(lambda each: each / 4)
 @st.composite
 def times(draw: st.DrawFn) -> Times:
     drain = draw(seconds)
-    return Times(min(draw(seconds), drain), drain, draw(seconds), draw(seconds), draw(seconds), draw(st.sampled_from([0.0, 2.0, 5.0])))
+    return Times(
+        min(draw(seconds), drain), drain, draw(seconds), draw(seconds), draw(seconds), draw(st.sampled_from([0.0, 2.0, 5.0])), draw(seconds)
+    )
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ def test_a_hung_engine_is_not_waited_for(limits: Times, inflight: int) -> None:
 
 @given(times())
 def test_a_busy_engine_whose_steps_come_is_drained(limits: Times) -> None:
-    limits = limits._replace(drain=30.0, settle=1.0, quiet=1.0, patience=10.0, hang=5.0)
+    limits = limits._replace(drain=30.0, settle=1.0, quiet=1.0, patience=10.0, hang=5.0, kept=1.0)
     story = [Moment(Event.STOP, TICK, View(True, 1)), *[Moment(Event.TICK, TICK, View(True, 1, silence=4.9))] * 40]
     story += [Moment(Event.TICK, TICK, View(True, 0))] * 40
     state, done = play(story, limits)
@@ -146,6 +149,19 @@ def test_new_requests_postpone_the_end_until_patience_is_over() -> None:
     story += [Moment(Event.TICK, 0.5, View(True, 0, number)) for number in range(1, 30)]
     ((at, *_),) = (each for each in play(story, limits)[1] if each[1] is Effect.TERM)
     assert 5.0 <= at - TICK < 5.6
+
+
+def test_the_engine_ends_when_the_server_has_closed_what_idles_or_patience_or_budget_is_over() -> None:
+    limits = Times(settle=0.0, drain=60.0, quiet=1.0, patience=10.0, teardown=1.0, hang=0.0, kept=5.0)
+    story = [Moment(Event.STOP, TICK, View(True, 1)), *[Moment(Event.TICK, 0.5, View(True, 0))] * 30]
+    for each, waited in ((limits, 5.0), (limits._replace(patience=2.0), 2.0), (limits._replace(drain=3.0), 2.5)):
+        (at,) = (at for at, effect, _ in play(story, each)[1] if effect is Effect.TERM)
+        assert waited <= at - TICK - 0.5 <= waited + 0.5
+
+
+def test_how_long_vllm_keeps_an_idle_connection_is_read_as_vllm_reads_it() -> None:
+    assert [kept({"VLLM_HTTP_TIMEOUT_KEEP_ALIVE": text}) for text in ("30", "0", "soon")] == [30, 0, 5]
+    assert kept({}) == 5
 
 
 def test_a_follower_waits_for_its_leader_and_is_ended_when_the_budget_is_over() -> None:

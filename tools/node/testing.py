@@ -43,10 +43,14 @@ class RealNode(LocalCluster):
         loaded = load(config)
         return render(loaded, plan(loaded, STACK))
 
-    def pod(self, namespace: str, selector: str = "interlock.dev/server=chat") -> dict[str, Any]:
-        """The newest pod that ``selector`` finds."""
+    def pods(self, namespace: str, selector: str = "interlock.dev/server=chat") -> dict[str, dict[str, Any]]:
+        """The pods that ``selector`` finds, by name, the newest last."""
         found: list[dict[str, Any]] = self.get("pods", "-n", namespace, "-l", selector)["items"]
-        return max(found, key=lambda pod: pod["metadata"]["creationTimestamp"])
+        return {pod["metadata"]["name"]: pod for pod in sorted(found, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))}
+
+    def pod(self, namespace: str, selector: str = "interlock.dev/server=chat") -> dict[str, Any]:
+        """The newest of them."""
+        return list(self.pods(namespace, selector).values())[-1]
 
     def free_units(self) -> int:
         """How many ``nvidia.com/gpu`` no pod has."""

@@ -25,6 +25,8 @@ class Load:
     """Seconds after which a client gives up an answer."""
     leaves: bool = False
     """Whether a client that is told to go (503, or a closed connection) stays away, as one behind a Service does."""
+    pause: float = 0.0
+    """Seconds that a client waits after an answer."""
 
 
 @dataclass
@@ -54,9 +56,13 @@ class Client:
         self.load, self.tally = load, tally
         self.reader: asyncio.StreamReader | None = None
         self.writer: asyncio.StreamWriter | None = None
+        self.left = 0.0
 
     async def once(self, prompt: str) -> str:
-        """Sends one request; returns its fate."""
+        """Sends one request; returns its fate. A connection that the server has closed meanwhile is not used again, as in every pool."""
+        if self.reader and self.reader.at_eof():
+            await self.close()
+        idle = f"{time.monotonic() - self.left:.1f} s after the last answer" if self.writer else "on a new connection"
         if self.writer is None:
             try:
                 self.reader, self.writer = await asyncio.open_connection(self.load.host, self.load.port)
@@ -82,10 +88,11 @@ class Client:
             await self.close()
             return "silent"
         except GONE as error:
-            self.tally.notes[repr(error)] += 1
+            self.tally.notes[f"{idle}: {error!r}"] += 1
             await self.close()
             return "lost"
         finally:
+            self.left = time.monotonic()
             self.tally.working -= 1
 
     async def answer(self, started: float) -> str:
@@ -140,6 +147,8 @@ async def drive(load: Load, tally: Tally, stop: Callable[[], bool] = lambda: Fal
                 break
             if fate != "ok":
                 await asyncio.sleep(1.0 if fate == "http 503" else 0.2)
+            elif load.pause:
+                await asyncio.sleep(load.pause)
         await client.close()
 
     await asyncio.gather(*(worker(number) for number in range(load.workers)))

@@ -99,7 +99,7 @@ class Container:
     def inside(self) -> dict[str, str]:
         """The environment of the container."""
         path = f"{self.image / 'bin'}{os.pathsep}{os.environ['PATH']}"
-        return {"PATH": path, "PYTHONPATH": str(self.image / "site"), "FAKE_ENGINE": self.wrong}
+        return {"PATH": path, "PYTHONPATH": str(self.image / "site"), "FAKE_ENGINE": self.wrong, "VLLM_HTTP_TIMEOUT_KEEP_ALIVE": "0"}
 
     @property
     def base(self) -> dict[str, Any]:
