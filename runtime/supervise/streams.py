@@ -77,8 +77,9 @@ def last_error(*tails: bytes) -> str:
     error = re.compile(
         rb"\w*(?:Error|Exception|Interrupt)\b: |\berror: |CRITICAL|(?:exited|died) unexpectedly|^Killed$|No space left", re.M
     )
+    mild = re.compile(rb"(?:\([^)]*\) )?(?:DEBUG|INFO|WARNING)\b")
     for tail in tails:
         for line in reversed(tail.splitlines()):
-            if error.search(line) and not any(each in line for each in GENERIC):
+            if error.search(line) and not mild.match(line) and not any(each in line for each in GENERIC):
                 return line[-1500:].decode("utf-8", "replace").strip()
     return ""

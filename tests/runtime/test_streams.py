@@ -26,6 +26,14 @@ from interlock.runtime.supervise import streams
         ),
         ("OSError: [Errno 28] No space left on device\n\n\n", "OSError: [Errno 28] No space left on device"),
         ("no errors: none\n", ""),
+        (
+            "(APIServer pid=7) WARNING 12-01 11:12:52 [utils.py:255] as `OSError: [Errno 24] Too many open files`\n",
+            "",
+        ),
+        (
+            "(EngineCore pid=9) ERROR 12-01 11:12:52 [core.py:1] ValueError: a\n",
+            "(EngineCore pid=9) ERROR 12-01 11:12:52 [core.py:1] ValueError: a",
+        ),
     ],
 )
 def test_the_last_error(tail: str, last: str) -> None:

@@ -5,6 +5,7 @@ usage: python -m tools.node.streams LOAD   (run by ``streaming``; ends when its 
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -17,8 +18,11 @@ from tools.cluster.state import Cluster
 from tools.common import ROOT
 from tools.runtime.load import Load, Tally, drive
 
-CLIENTS, TOKENS, PAUSE_SECONDS, MOST_SECONDS = 64, 16, 3.0, 900.0
-"""Many small streams: two processors carry the clients, the engines and the start of another engine."""
+CLIENTS, TOKENS, PAUSE_SECONDS, MOST_SECONDS = 64, 12, 1.0, 900.0
+"""Many small streams: two processors carry the clients, the engines and the start of another engine. The pause is far below the 5 s after
+which vLLM closes a connection that idles: who sends just then loses a request, at any time and under any supervisor."""
+AHEAD = -15
+"""Niceness of the clients: one that reads late takes an idle connection for a fresh one."""
 
 
 @contextmanager
@@ -40,6 +44,7 @@ def streaming(cluster: Cluster, namespace: str, service: str, workers: int = CLI
 
 def main(load: Load) -> Tally:
     """Drives the clients until the input ends; a stream that has begun is read to its end."""
+    os.nice(AHEAD)
     watcher = threading.Thread(target=sys.stdin.read, daemon=True)
     watcher.start()
     return asyncio.run(drive(load, Tally(), lambda: not watcher.is_alive()))

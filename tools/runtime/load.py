@@ -88,7 +88,7 @@ class Client:
             await self.close()
             return "silent"
         except GONE as error:
-            self.tally.notes[f"{idle}: {error!r}"] += 1
+            self.tally.notes[f"{time.strftime('%T')}, {idle}: {error!r}"] += 1
             await self.close()
             return "lost"
         finally:
