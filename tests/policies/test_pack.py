@@ -101,16 +101,12 @@ def arguments(*more: str) -> Callable[[Properties], None]:
     return lambda properties: container(properties)["args"].extend(more)
 
 
-def image(reference: str) -> Callable[[Properties], None]:
-    return lambda properties: container(properties).update(image=reference)
-
-
 MUTATIONS = {
     "fewer GPUs than TP": (gpus("2"), "GPU-001", "TP 4"),
     "heads that TP does not divide": (lambda each: (arguments("--tensor-parallel-size=3")(each), gpus("3")(each)), "GPU-002", "28"),
     "requests that differ from limits": (gpus("4", "2"), "GPU-006", "2"),
     "a fraction of a GPU": (gpus("500m"), "GPU-005", "0.5"),
-    "the image latest": (image("vllm/vllm-openai:latest"), "VER-001", "latest"),
+    "an argument that went with an older engine": (arguments("--swap-space=4"), "ARG-001", "swap-space"),
 }
 
 
