@@ -29,9 +29,12 @@ def current(stack: str) -> str:
     """The objects of ``stack`` as ``interlock render`` prints them but for the archive, or its refusal as a comment."""
     command = [sys.executable, "-m", "interlock.cli.main", "render", *reviewed()[stack]]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return "".join(f"# {line}\n" for line in done.stderr.splitlines())
-    return ARCHIVE.sub(r"\1 (left out)", done.stdout)
+    return shown(done.returncode, done.stdout, done.stderr)
+
+
+def shown(code: int, stdout: str, stderr: str) -> str:
+    """What is reviewed of what ``interlock render`` printed."""
+    return "".join(f"# {line}\n" for line in stderr.splitlines()) if code else ARCHIVE.sub(r"\1 (left out)", stdout)
 
 
 def committed(stack: str) -> str:

@@ -1,11 +1,14 @@
 """Laws of the plan: pure, total, ordered in time, and what it renders is a valid set of Kubernetes objects."""
 
 import datetime as dt
+import functools
 import json
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
-import kubernetes_validate
+import kubernetes_validate.utils
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -96,7 +99,7 @@ def configs(draw: st.DrawFn) -> ClusterConfig:
     return load(data)
 
 
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def templates(made: dict[str, Any]) -> list[dict[str, Any]]:
@@ -178,6 +181,15 @@ def test_the_gpus_of_a_replicas_pods_are_tp_x_pp_x_dp_or_the_plan_is_refused(con
         assert (server.nodes > 1) == (server.args.group is not None)
 
 
+@pytest.fixture(scope="module")
+def schemas() -> Iterator[None]:
+    """The validator reads its files once, and not for every object."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kubernetes_validate.utils, "schema_contents", functools.cache(kubernetes_validate.utils.schema_contents))
+        yield
+
+
+@pytest.mark.usefixtures("schemas")
 @FEW
 @given(configs())
 def test_every_object_has_a_unique_name_and_passes_strict_schema_validation(config: ClusterConfig) -> None:

@@ -21,7 +21,7 @@ from interlock.infra.rules.judge import judge
 from tests.support import TODAY, changed
 from tests.support.configs import written
 
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def loaded(data: dict[str, Any]) -> ClusterConfig:
