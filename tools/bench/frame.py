@@ -34,6 +34,7 @@ GOAL_COMPONENTS = 1.3
 GOAL_GROWTH = 1.1
 FLAT = """
 import json
+import re
 from pathlib import Path
 
 import pulumi
@@ -43,7 +44,8 @@ on = pulumi.ResourceOptions(provider=k8s.Provider("cluster", kubeconfig=Path("ku
 for index, each in enumerate(json.loads(Path("objects.json").read_text())):
     kind = each.pop("kind")
     group = k8s.apps.v1 if each.pop("apiVersion") == "apps/v1" else k8s.core.v1
-    getattr(group, kind)(f"object-{index}", opts=on, **each)
+    words = {re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key): value for key, value in each.items()}
+    getattr(group, kind)(f"object-{index}", opts=on, **words)
 """
 
 COMPONENTS = """
