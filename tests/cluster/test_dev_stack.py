@@ -97,7 +97,7 @@ def test_a_contradiction_is_refused_at_preview_before_the_first_resource(
     arithmetic = "GPU-001 error: servers[0].gpus = 2: TP 4 x PP 1 = 4 GPUs, but the replica asks for 2"
     # With a preview of its own, as a person types it.
     up = stack.project.run("up", "--yes", "--stack", "bad")
-    refused(up, arithmetic, "fix: ask for 4 GPUs per replica", "GPU-002 error", "nothing was changed")
+    refused(up, arithmetic, "fix: set gpus to 4", "GPU-002 error", "nothing was changed")
     assert [each["type"] for each in stack.project.resources()] in ([], ["pulumi:pulumi:Stack"])
     assert "never-made" not in [each["metadata"]["name"] for each in cluster.get("namespaces")["items"]]
 

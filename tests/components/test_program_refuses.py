@@ -113,6 +113,6 @@ def test_a_contradiction_is_refused_with_its_arithmetic_and_its_fix(refused: Cal
     server = DEV["servers"][0] | {"gpus": 2, "engine": {"tensor_parallel_size": 4}}
     said = refused(servers=[server])
     assert "GPU-001 error: servers[0].gpus = 2: TP 4 x PP 1 = 4 GPUs, but the replica asks for 2" in said
-    assert "fix: ask for 4 GPUs per replica" in said
+    assert "fix: set gpus to 4" in said
     assert "GPU-002 error" in said
     assert "nothing was changed" in said
