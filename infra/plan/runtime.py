@@ -6,7 +6,7 @@ from interlock.infra.plan.derive.engine import Engine, version_of
 from interlock.infra.plan.models import ModelShape
 from interlock.infra.plan.reasons import SET, Reason
 from interlock.infra.plan.types import TimeBudget
-from interlock.infra.sizing.step import longest_step
+from interlock.infra.sizing.step import UNKNOWN, longest_step
 from interlock.infra.values import Version
 
 MIDDLEWARE = "interlock.runtime.front.Front"
@@ -30,11 +30,13 @@ def decide_runtime(server: ServerConfig, why: dict[str, Reason]) -> bool:
 
 
 def step_seconds(made: Engine, shape: ModelShape, offloaded: int) -> float:
-    """The longest step of a planned engine in seconds; of an unknown model, the fixed part."""
+    """The longest step of a planned engine in seconds."""
     engine = made.args
+    if not (shape.weight_bytes and shape.width):
+        return UNKNOWN
     return longest_step(
-        weights=shape.weight_bytes or 0,
-        width=shape.width or 0,
+        weights=shape.weight_bytes,
+        width=shape.width,
         tokens=engine.max_num_batched_tokens or _TOKENS,
         context=engine.max_model_len or shape.max_position or 0,
         ranks=engine.gpus,
@@ -45,5 +47,6 @@ def step_seconds(made: Engine, shape: ModelShape, offloaded: int) -> float:
 def decide_hang(server: ServerConfig, times: TimeBudget, step: float, why: dict[str, Reason]) -> None:
     """Why a silence is taken for a hang."""
     if server.runtime.hang_seconds is None:
-        told = f"the longest step takes at most {step:.0f} s on any card, rounded up the ladder of silences"
+        bound = "vLLM's own limit of a step, as the model's shapes are not known" if step == UNKNOWN else "on any card"
+        told = f"the longest step takes at most {step:.0f} s ({bound}), rounded up the ladder of silences"
         why["hang"] = Reason(value=f"{times.hang} s", reason=told)

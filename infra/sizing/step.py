@@ -10,6 +10,9 @@ HOST_BYTES = 5e9
 FIRST_USE = 60.0
 """Seconds of a step that meets a kernel for the first time: it is compiled or tuned. Not measured: an allowance."""
 
+UNKNOWN = 300.0
+"""Seconds of a step of a model whose shapes are not known: vLLM itself gives a worker no longer (VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS)."""
+
 
 def longest_step(*, weights: int, width: int, tokens: int, context: int, ranks: int, offloaded: int = 0) -> float:
     """Seconds. ``weights``, ``offloaded``: bytes of the whole model and of what lies in host memory; ``width``: layers x query heads x

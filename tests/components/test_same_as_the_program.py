@@ -48,6 +48,15 @@ def test_a_server_alone_is_the_server_of_the_stack() -> None:
     assert {name: each for name, each in alone.items() if name not in parts} == objects(seen, server.name)
 
 
+def test_the_runtimes_archive_is_applied_belongs_to_its_anchor_and_outlives_an_update() -> None:
+    named = {each.request.name: each for each in stack("dev")[1].resources}
+    anchor, archive = named["workspace-runtime"], named["workspace-runtime-archive"]
+    assert (anchor.request.type, archive.request.type) == ("kubernetes:core/v1:ConfigMap", "kubernetes:core/v1:ConfigMapPatch")
+    assert (anchor.request.retainOnDelete, archive.request.retainOnDelete) == (False, True)
+    (owner,) = archive.inputs["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"]) == ("ConfigMap", anchor.inputs["metadata"]["name"])
+
+
 @pytest.mark.parametrize("name", ["dev", "prod", "platform"])
 def test_the_program_uses_the_classes_of_the_package_and_the_former_names_lead_to_them(name: str) -> None:
     _, seen = stack(name)
