@@ -38,6 +38,10 @@ def read_arguments(words: Sequence[Word], *, split: bool = False) -> Arguments:
     """Reads the words after the command. ``split``: list items may hold several words (charts and operators that join them)."""
     result = Arguments()
     _Reader(_prepare(words, result, split), result).read()
+    lost = [word for word in result.positionals if not word.known]
+    named = len(result.positionals) > 1 or any(flag.name == "model" for flag in result.flags)
+    # A word that cannot be read is the model where nothing else is, and may else be any flag.
+    result.complete &= not (lost and named)
     result.flags = _merge_dotted(result.flags)
     _repeated(result)
     return result
@@ -81,6 +85,8 @@ class _Reader:
         self._queue = queue
         self._result = result
         self._at = 0
+        self._lost = False
+        """A word could not be read that may have been a flag: what follows it may be its value."""
 
     def read(self) -> None:
         while self._at < len(self._queue):
@@ -182,11 +188,14 @@ class _Reader:
             self._problem("broken-arg", f"{text[:80]!r} starts with a typographic dash, not with --", word)
         elif word.known and text.lower() in ("true", "false"):
             self._switch_value(word)
+        elif self._lost and word.known:
+            self._lost = False
         elif self._result.positionals and word.known and text:
             self._problem("broken-arg", f"{text[:80]!r} belongs to no flag: the parser refuses it as unrecognized", word)
         elif word.known and _BARE.match(text):
             self._problem("broken-arg", f"{text[:80]!r} lacks its leading dashes", word)
         elif text or not word.known:
+            self._lost = not word.known
             self._result.positionals.append(word)
 
     def _switch_value(self, word: Word) -> None:

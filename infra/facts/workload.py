@@ -199,6 +199,8 @@ class Container:
     """By kind."""
     ports: Mapping[str, int] = field(default_factory=dict)
     """Port name (or ``"#<i>"`` without one) to container port."""
+    ports_open: bool = False
+    """A port's name or number cannot be read."""
     mounts: tuple[Mount, ...] = ()
     pre_stop: Fact[float] = Fact()
     """Seconds that preStop waits; unknown when it is a command that cannot be read."""
@@ -219,6 +221,8 @@ class Pod:
     """Engines, sidecars and init containers."""
     preflight: Container | None = None
     """Our own look at the machine before the engine starts: a copy of the engine's container that starts no engine."""
+    open: bool = False
+    """Its containers, or where it may run, cannot be read."""
     volumes: tuple[Volume, ...] = ()
     node_selector: Mapping[str, Fact[str]] = field(default_factory=dict)
     affinity: bool = False

@@ -14,6 +14,8 @@ from interlock.infra.recognise.shell import Shell
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 _HOUSEKEEPING = frozenset({"set", "mkdir", "cd", "exit", "wait", "source", ".", "chmod", "rm", "mv", ""})
 _DEPTH = 4
+WHOLE = "not one of its words is known before the update"
+"""Why a list of words cannot be read that is unknown as a whole: it may hold any number."""
 _FILE = "launchers.json"
 _SHELL_VARIABLE = re.compile(r"\$(?:\{([A-Z_][A-Z0-9_]*)[^}]*\}|([A-Z_][A-Z0-9_]+))")
 
@@ -54,7 +56,7 @@ def words_of(list_fact: Sequence[Fact[str]], environment: Environment) -> tuple[
     words = []
     for fact in list_fact:
         if not fact.known:
-            words.append(Word("", known=False, path=fact.path, raw=fact.why))
+            words.append(Word("", known=False, many=fact.why == WHOLE, path=fact.path, raw=fact.why))
             continue
         text = expand(fact.get(), environment, fact.path)
         whole = expand_known(fact.get(), environment)

@@ -8,7 +8,7 @@ from interlock.infra.engine.arguments import Arguments, read_arguments
 from interlock.infra.facts import Container, Fact, Mount, Probe, Role, Volume, absent, known, unknown
 from interlock.infra.recognise import commands
 from interlock.infra.recognise.accelerators import vendor_of
-from interlock.infra.recognise.commands import Launch
+from interlock.infra.recognise.commands import WHOLE, Launch
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Node
 from interlock.infra.recognise.env import Environment, read_environment
@@ -45,10 +45,15 @@ class Read:
         return self.launch.engine if self.launch.engine not in ("idle", "none", "ray") else ""
 
 
+def _open_mounts(node: Node) -> tuple[Mount, ...]:
+    """Mounts that cannot be read may be anywhere."""
+    return (Mount(volume="", mount_path=""),) if node["volumeMounts"].unknown else ()
+
+
 def raw_list(node: Node) -> tuple[Fact[str], ...]:
     """The items of ``command`` or ``args`` as raw texts; one text instead of a list counts as a list of one."""
     if node.unknown:
-        return (unknown(node.path, "not known before the update"),)
+        return (unknown(node.path, WHOLE),)
     if node.is_list:
         return tuple(item.text(raw=True) for item in node.items())
     return (node.text(raw=True),) if node else ()
@@ -84,7 +89,7 @@ def read_probe(node: Node, kind: str) -> Probe:
 
 def read_probes(node: Node) -> Mapping[str, Probe]:
     """All probes of a container."""
-    return {kind: read_probe(node[key], kind) for kind, key in _PROBES.items() if node[key].mapping}
+    return {kind: read_probe(node[key], kind) for kind, key in _PROBES.items() if node[key].mapping or node[key].unknown}
 
 
 def _pre_stop(node: Node) -> Fact[float]:
@@ -144,7 +149,11 @@ def _files(mounts: tuple[Mount, ...], volumes: Mapping[str, Node], context: Cont
 
 def _amounts(node: Node) -> Mapping[str, Fact[str]]:
     """Amounts by resource; where the whole mapping cannot be read, one unknown amount of a resource without a name."""
-    return node.facts() or ({"": unknown(node.path, "not a mapping that can be read now")} if node and not node.mapping else {})
+    return node.facts() or (
+        {"": unknown(node.path, "not a mapping that can be read now")}
+        if node and (node.unknown or not isinstance(node.value, Mapping))
+        else {}
+    )
 
 
 def read_container(node: Node, volumes: Mapping[str, Node], context: Context, init: bool = False) -> Read:
@@ -152,7 +161,7 @@ def read_container(node: Node, volumes: Mapping[str, Node], context: Context, in
     environment = read_environment(node, context.config_maps, context.injected)
     reference = _reference(node["image"], context)
     image = read_image(reference, node["image"].string())
-    mounts = _mounts(node)
+    mounts = (*_mounts(node), *_open_mounts(node))
 
     def file(name: str) -> tuple[str, str] | None:
         return _files(mounts, volumes, context, name)
@@ -174,6 +183,7 @@ def read_container(node: Node, volumes: Mapping[str, Node], context: Context, in
         env_sources=environment.sources,
         probes=read_probes(node),
         ports=_ports(node),
+        ports_open=any(port["name"].unknown or port["containerPort"].unknown for port in node["ports"].items()) or node["ports"].unknown,
         mounts=mounts,
         pre_stop=_pre_stop(node),
         security=node["securityContext"].facts(),

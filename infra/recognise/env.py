@@ -71,6 +71,7 @@ def read_environment(container: Node, stores: Stores, injected: Mapping[str, Fac
     opened = container["envFrom"].unknown or container["env"].unknown
     for entry in container["envFrom"].items():
         opened |= _from(entry, stores, values, sources)
+    opened |= any(entry["name"].unknown for entry in container["env"].items())
     for name, node in _entries(container["env"]):
         if not name or (name in values and name not in sources and node["valueFrom"]):
             continue

@@ -93,7 +93,7 @@ def is_placeholder(text: str) -> bool:
 
 
 def _texts(value: Any, name: str, steps: tuple[Step, ...]) -> list[tuple[str, str, tuple[Step, ...]]]:
-    """(text, its field, steps to it) of the texts that may be left over; credentials, and what only describes, are passed over."""
+    """(text, its field, steps to it) of the texts that may be left over; credentials, and what only describes, are left out."""
     if len(steps) > _DEEPEST or name in _DESCRIBING:
         return []
     if isinstance(value, str):

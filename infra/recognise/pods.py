@@ -45,6 +45,7 @@ def read_pod(spec: Node, metadata: Node, context: Context, role: str = "", count
         count=count,
         containers=tuple(read.container for read in reads),
         preflight=preflight,
+        open=any(node.unknown for node in (spec, spec["containers"], spec["nodeSelector"], *spec["containers"].items())),
         volumes=tuple(read_volume(node) for node in spec["volumes"].items()),
         node_selector=spec["nodeSelector"].facts(),
         affinity=bool(spec.at("affinity", "nodeAffinity") or spec["topologySpreadConstraints"] or spec["nodeName"]),
@@ -98,8 +99,10 @@ def _devices(used: Node, claims: Mapping[str, Node], context: Context) -> Iterat
 
 
 def _tolerations(spec: Node) -> tuple[str, ...]:
-    keys = []
+    keys = ["*"] if spec["tolerations"].unknown else []
     for toleration in spec["tolerations"].items():
+        if toleration.unknown or toleration["key"].unknown:
+            return ("*",)  # What cannot be read may tolerate anything.
         key = toleration["key"].string()
         keys.append(key or ("*" if toleration["operator"].string() == "Exists" else ""))
     return tuple(key for key in keys if key)

@@ -54,8 +54,12 @@ def read_ray(root: Node, document: Document, context: Context) -> Result:
     engines = list(serve.engines(config, pods)) if config.mapping else []
     for found in engines:
         yield _workload(source, found, pods, replace(facts, deployments=(found.deployment,)))
-    if not engines:
-        yield from _plain(root, source, pods, context, facts)
+    for item in _plain(root, source, pods, context, facts) if not engines else ():
+        if isinstance(item, Workload) and text.unknown:
+            # What Serve starts stands in a text that cannot be read now.
+            yield replace(item, engine=replace(item.engine, complete=False))
+        else:
+            yield item
 
 
 def _plain(root: Node, source: Origin, pods: tuple[PodRead, ...], context: Context, facts: RayFacts) -> Result:
@@ -102,6 +106,8 @@ def _pods(cluster: Node, context: Context) -> tuple[PodRead, ...]:
                 read_pod(template["spec"], template["metadata"], context, group["groupName"].string() or "worker", _count(group, scaled))
             )
         )
+    if cluster["workerGroupSpecs"].unknown:
+        pods.append(read_pod(cluster["workerGroupSpecs"], Node({}), context, "worker", unknown(cluster["workerGroupSpecs"].path)))
     return tuple(pods)
 
 

@@ -155,13 +155,21 @@ def _problems(documents: Iterable[Document], workloads: Sequence[Workload]) -> I
     for document in documents:
         root = Node(document.data, document.path)
         engine = (document.file, document.index) in carrying
-        if not engine and root["kind"].string() == "Deployment":
+        if not engine and root["kind"].string() == "Deployment" and not _open(root.at("spec", "template", "spec", "containers")):
             yield from engine_lost(origin(root, document), root.at("spec", "template", "spec", "containers"))
         if engine or (carrying and root["kind"].string() in READERS):
             yield from schema_problems(root, origin(root, document), whole=engine)
             yield from (*leftovers(root, origin(root, document)), *unexpanded(root, origin(root, document))) if engine else ()
         elif broken := schema_problems(root, origin(root, document), whole=False):
             yield from broken if "vllm" in repr(document.data) else ()
+
+
+def _open(node: Node, depth: int = 0) -> bool:
+    """Whether anything below cannot be read now, so that it may be an engine."""
+    if node.unknown:
+        return True
+    inner = [child for _, child in node.fields()] if node.mapping else list(node.items())
+    return depth < 6 and any(_open(child, depth + 1) for child in inner)
 
 
 def _flat(documents: Iterable[Document]) -> Iterator[Document]:

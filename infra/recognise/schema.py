@@ -235,6 +235,9 @@ def _selector(root: Node, walker: _Walker) -> None:
     """The API server refuses a workload whose selector does not match its own template."""
     spec = root["spec"]
     wanted, labels = spec.at("selector", "matchLabels").texts(), spec.at("template", "metadata", "labels").texts()
+    stated = spec.at("template", "metadata", "labels")
+    if stated.unknown or any(value.unknown for _, value in stated.fields()):
+        return
     if root["kind"].string() not in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet") or not wanted:
         return
     wrong = [f"{key}={value}" for key, value in wanted.items() if labels.get(key) != value and not templated(value + labels.get(key, ""))]
@@ -254,6 +257,8 @@ def _mounts(root: Node, walker: _Walker) -> None:
     for pod in _pods(root):
         names = {volume["name"].string() for volume in pod["volumes"].items()}
         names |= {claim.at("metadata", "name").string() for claim in root.at("spec", "volumeClaimTemplates").items()}
+        if pod["volumes"].unknown or any(volume.unknown or volume["name"].unknown for volume in pod["volumes"].items()):
+            continue
         for container in [*pod["containers"].items(), *pod["initContainers"].items()]:
             for mount in container["volumeMounts"].items():
                 name = mount["name"].string()

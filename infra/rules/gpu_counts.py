@@ -216,7 +216,7 @@ def requests_equal_limits(workload: Workload, bundle: Bundle, settings: Settings
         for container in pod.containers:
             for units in accelerators(container):
                 request, limit = container.requests.get(units.resource, Fact()), container.limits.get(units.resource, Fact())
-                if limit.absent and request.known:
+                if limit.absent and request.known and "" not in container.limits:
                     text = f"{units.resource} is requested ({request.get()}) without a limit, which the API server refuses"
                     limits = f'{container.path}.resources.limits["{units.resource}"]'
                     remedy = f"set limits.{units.resource} to {request.get()}"

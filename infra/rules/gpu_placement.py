@@ -32,6 +32,8 @@ def runs_on_its_pool(workload: Workload, bundle: Bundle, settings: Settings) -> 
         return
     for pod in workload.pods:
         yield from _selected(pod, pool)
+        if pod.open:
+            continue
         if _POOL in pool.labels and _POOL not in pod.node_selector:
             text = f"the pods no longer select {_POOL}: {pool.name}, so they may land on any node"
             yield Hit(f"{pod.path}.nodeSelector", text, f"leave {_POOL} in the selector; other labels may stand beside it")

@@ -20,7 +20,8 @@ def _shm(pod: Pod, container: Container) -> Volume | None:
 
 
 def _mounted(container: Container) -> bool:
-    return any(mount.mount_path.rstrip("/") == "/dev/shm" for mount in container.mounts)
+    # A path that cannot be read may be any.
+    return any(mount.mount_path.rstrip("/") in ("/dev/shm", "") for mount in container.mounts)
 
 
 def _ranks_here(workload: Workload, container: Container) -> int | None:

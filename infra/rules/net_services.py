@@ -228,6 +228,8 @@ def probe_ports(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
             if not probe.port.known or probe.handler == "exec":
                 continue
             number = _resolve(pod, container, probe.port.get())
+            if number is None and container.ports_open:
+                continue
             if number is None:
                 text = f"the {probe.kind} probe asks port {probe.port.get()!r}, but the container has no port of that name"
                 yield Hit(

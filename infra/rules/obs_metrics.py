@@ -126,7 +126,7 @@ def _pod_scrape(scrape: Scrape, bundle: Bundle) -> Iterable[Hit]:
             if wanted.isdigit() and port.known and alone and int(wanted) not in {port.get(), *numbers}:
                 text = f"metrics are scraped from port {wanted}, but the engine serves them on {port.get()}"
                 yield Hit(scrape.port.path or scrape.path, text, f"scrape port {port.get()}", wanted, origin=scrape.origin)
-            elif not wanted.isdigit() and wanted not in declared:
+            elif not wanted.isdigit() and wanted not in declared and not any(container.ports_open for container in pod.containers):
                 text = f"port {wanted!r} is not a port name of the pods of {workload.origin.name}"
                 yield Hit(scrape.port.path or scrape.path, text, "use the name of the container's port", wanted, origin=scrape.origin)
 

@@ -189,6 +189,8 @@ def no_gpu_for_the_engine(workload: Workload, bundle: Bundle, settings: Settings
 def some_gpu(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     if workload.ray is None or not workload.ray.deployments or not workload.pods or workload.vendor.value not in (None, "nvidia"):
         return
+    if any(pod_units(workload, pod).unknown for pod in workload.pods):
+        return
     asks = [each for pod in workload.pods for container in pod.containers for each in (*accelerators(container), *container.claims)]
     for deployment in workload.ray.deployments if not asks else ():
         wanted = deployment.num_gpus.value or max((each.get("GPU", 0.0) for each in deployment.bundles), default=0.0)

@@ -68,7 +68,7 @@ def both_kinds(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for (_, target), scalers in by_target.items():
         kinds = {scaler.origin.kind for scaler in scalers}
         names = {(scaler.origin.kind, scaler.origin.name, scaler.origin.file) for scaler in scalers}
-        if len(names) > 1 and len({s.origin.file for s in scalers}) == 1:
+        if len(names) > 1:
             first = next((scaler for scaler in scalers if scaler.origin.kind == "HorizontalPodAutoscaler"), scalers[0])
             both = "an HPA and by a ScaledObject (which makes an HPA of its own)" if len(kinds) > 1 else f"{len(names)} autoscalers"
             text = f"{target} is scaled by {both}: they undo each other"

@@ -86,6 +86,8 @@ def together(pod: Pod, asked: Callable[[Container], float]) -> float:
 def pod_units(workload: Workload, pod: Pod) -> Fact[int]:
     """Accelerator units that the scheduler must find on one node for this pod; devices of a claim that containers share count once."""
     running: list[Units] = []
+    if pod.open or any("" in (*container.limits, *container.requests) for container in pod.containers):
+        return unknown(pod.path, "what the pod asks for cannot be read")
     for container in pod.containers:
         units = counted(container) if container.role is not Role.INIT else None
         if units is not None and (units.claim == ("", "") or all(units.claim != each.claim for each in running)):
