@@ -30,5 +30,7 @@ class Scrape:
     selector: tuple[tuple[str, str], ...] = ()
     port: Fact[str] = Fact()
     """Name or number of the port as text."""
+    named: bool = False
+    """The port is stated where only a name may stand."""
     metrics_path: Fact[str] = Fact()
     path: str = ""

@@ -92,7 +92,8 @@ def read_monitor(root: Node, document: Document, context: Context) -> Iterator[S
     selector = tuple(sorted(spec.at("selector", "matchLabels").texts().items()))
     for endpoint in [*spec["endpoints"].items(), *spec["podMetricsEndpoints"].items()]:
         port = endpoint.first("port", "targetPort", "portNumber")
-        yield Scrape(origin(root, document), kind, selector, port.text(), endpoint["path"].text(), endpoint.path)
+        named = bool(endpoint["port"]) and root["kind"].string() in ("ServiceMonitor", "PodMonitor")
+        yield Scrape(origin(root, document), kind, selector, port.text(), named, endpoint["path"].text(), endpoint.path)
 
 
 def read_annotated(metadata: Node, root: Node, document: Document, kind: str) -> Iterator[Scrape]:
@@ -101,4 +102,5 @@ def read_annotated(metadata: Node, root: Node, document: Document, kind: str) ->
     if annotations["prometheus.io/scrape"].string().lower() == "true" and annotations["prometheus.io/port"]:
         selector = tuple(sorted(metadata["labels"].texts().items()))
         port = annotations["prometheus.io/port"]
-        yield Scrape(origin(root, document), kind, selector, port.text(), annotations["prometheus.io/path"].text(), port.path)
+        path = annotations["prometheus.io/path"].text()
+        yield Scrape(origin(root, document), kind, selector, port.text(), metrics_path=path, path=port.path)

@@ -49,6 +49,9 @@ def read_scaled_object(root: Node, document: Document, context: Context) -> Iter
     spec = root["spec"]
     options: dict[str, Fact[str]] = {name: spec[name].text() for name in _SPEC_OPTIONS if spec[name]}
     options |= _window(spec.at("advanced", "horizontalPodAutoscalerConfig", "behavior"))
+    modifiers = spec.at("advanced", "scalingModifiers")
+    if spec["fallback"].mapping and modifiers["formula"]:
+        options["fallbackTarget"] = modifiers["target"].text()
     metrics: list[Metric] = []
     types: dict[str, Fact[str]] = {}
     for trigger in spec["triggers"].items():

@@ -17,6 +17,8 @@ from interlock.infra.rules.reading.units import where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
 
 _INTEGER = re.compile(r"^[+-]?\d+$")
+# What templates and infrastructure code make of an integer; 16k and 1.5m are taken.
+_FLOAT = re.compile(r"^\d{1,15}\.\d+$|^\d(?:\.\d+)?[eE][+-]?\d{1,2}$")
 _HUMAN = (
     "max-model-len",
     "max-num-batched-tokens",
@@ -54,6 +56,11 @@ def _of_flag(flag: Flag, facts: Mapping[str, Any], version: str | None, level: S
     kind, wrong = facts.get("kind"), unlisted(flag.name, value, version) if flag.name not in _TOLD else None
     if wrong:
         yield _one_of(_Wrong(place, f"--{flag.name} {value}", version, level, flag), wrong)
+    elif kind == "value" and facts.get("type") == "int" and flag.name in _HUMAN and _FLOAT.match(value):
+        text = f"--{flag.name} {value} is a number of a program, not an integer as the parser reads it; it exits with code 2"
+        meant = float(value)
+        remedy, fixes = (f"write {meant:.0f}", put(place, int(meant), flag=flag.name)) if meant.is_integer() else ("write an integer", ())
+        yield Hit(place, text, remedy, value, severity=level, fixes=fixes)
     elif kind == "value" and facts.get("type") == "int" and _not_an_integer(flag.name, value, facts):
         yield Hit(place, f"--{flag.name} {value!r} is not an integer", "write an integer", value, severity=level)
     elif kind == "value" and facts.get("type") == "json" and parsed and value not in ("", "None"):

@@ -123,7 +123,12 @@ def _pod_scrape(scrape: Scrape, bundle: Bundle) -> Iterable[Hit]:
             numbers = {number for container in pod.containers for number in container.ports.values()}
             port = engine_port(workload)
             alone = len(pod.containers) == 1 and workload.ray is None
-            if wanted.isdigit() and port.known and alone and int(wanted) not in {port.get(), *numbers}:
+            if scrape.named and wanted.isdigit() and wanted not in declared and not any(each.ports_open for each in pod.containers):
+                names_text = ", ".join(sorted(each for each in declared if not each.startswith("#"))) or "none with a name"
+                text = f"port takes a name, and no port of {workload.origin.name} is called {wanted!r} (it has {names_text}): no targets"
+                remedy = f"name the port, or write portNumber: {wanted}"
+                yield Hit(scrape.port.path or scrape.path, text, remedy, wanted, origin=scrape.origin)
+            elif wanted.isdigit() and port.known and alone and int(wanted) not in {port.get(), *numbers}:
                 text = f"metrics are scraped from port {wanted}, but the engine serves them on {port.get()}"
                 yield Hit(scrape.port.path or scrape.path, text, f"scrape port {port.get()}", wanted, origin=scrape.origin)
             elif not wanted.isdigit() and wanted not in declared and not any(container.ports_open for container in pod.containers):

@@ -100,3 +100,22 @@ def exported(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 remedy = f"use {names[0]}" if len(names) == 1 else "use one of these names, or add a rule to the adapter"
                 fixes = put(path, names[0]) if len(names) == 1 else ()
                 yield Hit(path or name.path, text, remedy, name.get(), origin=scaler.origin, fixes=fixes)
+
+
+@rule(
+    "SCALE-016",
+    Severity.WARNING,
+    demand="A fallback beside scalingModifiers has a whole target.",
+    reason="KEDA reads the target as an integer above 0; any other is accepted, and the fallback is ignored with a line in its log.",
+    source="kedacore/keda pkg/fallback/fallback.go HasValidFallback (2.20.2)",
+    remedy="Write a whole number.",
+    fault="fallback-void",
+    links=_KEDA,
+    of="bundle",
+)
+def void_fallback(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    for scaler in bundle.autoscalers:
+        target = scaler.options.get("fallbackTarget", Fact())
+        if target.known and not re.fullmatch(r"[1-9]\d*", target.get().strip()) and target_of(scaler, bundle):
+            text = f"the target {target.get()} is not a whole number above 0, so the fallback is ignored when the metric is lost"
+            yield Hit(target.path, text, "choose a whole number, and scale the formula with it", target.get(), origin=scaler.origin)

@@ -490,3 +490,17 @@ def test_other_engines_are_not_judged() -> None:
         put("image", value="lmsysorg/sglang:latest"), put("command", value=["python3", "-m", "sglang.launch_server", "--model-path", "x"])
     )
     assert [finding.code for finding in found(other) if finding.severity is Severity.ERROR] == []
+
+
+@pytest.mark.parametrize(
+    ("word", "level"),
+    [
+        ("--max-model-len=8192.0", "error"),
+        ("--max-num-seqs=1.28e+02", "error"),
+        ("--max-model-len=16k", "none"),
+        ("--max-model-len=1.5k", "none"),
+        ("--gpu-memory-utilization=0.9", "none"),
+    ],
+)
+def test_an_integer_that_arrives_as_a_float_is_refused(word: str, level: str) -> None:
+    assert worst("ARG-003", server(put("args", value=[word]))) == level
