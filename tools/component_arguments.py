@@ -25,6 +25,7 @@ from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig
 from interlock.infra.config.servers import ExtraConfig, ServerConfig
 from interlock.infra.config.stores import PrefetchConfig, StoreConfig
 from interlock.infra.config.tenants import TenantConfig
+from interlock.infra.config.transfer import TransferConfig
 from interlock.infra.config.wishes import WishesConfig
 from interlock.infra.engine.args import EngineArgs
 from interlock.infra.engine.options import MANAGED, SWITCHES, Option, about, newest, options
@@ -45,7 +46,10 @@ FILES: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
     "engine": ("Engine flags by vLLM's own names.", (EngineArgs,)),
     "servers": (
         "A server as the config describes it.",
-        (ModelConfig, ImageConfig, RouteConfig, RuntimeConfig, AutoscaleConfig, RolloutConfig, WishesConfig, ExtraConfig, ServerConfig),
+        (
+            *(ModelConfig, ImageConfig, RouteConfig, RuntimeConfig, AutoscaleConfig, RolloutConfig, WishesConfig, TransferConfig),
+            *(ExtraConfig, ServerConfig),
+        ),
     ),
     "pools": ("A pool as the config describes it.", (ShareConfig, KarpenterConfig, DomainConfig, PoolConfig)),
     "stores": ("A store as the config describes it.", (PrefetchConfig, StoreConfig)),

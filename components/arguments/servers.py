@@ -10,6 +10,7 @@ from interlock.infra.config.models import ImageTrack
 from interlock.infra.config.runtime import LogForm
 from interlock.infra.config.scaling import RolloutStrategy, ScalerKind
 from interlock.infra.config.servers import Balance
+from interlock.infra.config.transfer import Connector, TransferRole
 from interlock.infra.config.wishes import Goal, Task
 
 
@@ -144,6 +145,17 @@ class WishesSettings(TypedDict):
     """Whether own Python code stands around the engine and is to be scaled with it; counts in the decision about Ray."""
 
 
+class TransferSettings(TypedDict):
+    """One side of a pair. A router in front of both sends each request to a prefill server first; it is not made here."""
+
+    role: TransferRole
+    """prefill (reads prompts, hands over their KV cache) or decode (writes the answers)."""
+    connector: NotRequired[Connector]
+    """nixl: vLLM's NixlConnector; the image must hold the library nixl."""
+    port: NotRequired[int]
+    """First port at which the other side asks for the cache; each data-parallel rank has the next one."""
+
+
 class ExtraSettings(TypedDict):
     """Escape hatches. Rules run after them."""
 
@@ -183,6 +195,8 @@ class ServerSettings(TypedDict):
     """What is known about the use of the model; the engine's arguments are derived from it."""
     engine: NotRequired[EngineSettings]
     """Engine flags by vLLM's own names; what stands here is kept as it is."""
+    transfer: NotRequired[TransferSettings]
+    """One side of a prefill/decode pair: servers of one model with the two roles; omit for a server that does both."""
     image: NotRequired[ImageSettings]
     """The engine's image."""
     weights: NotRequired[str]

@@ -10,6 +10,7 @@ from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.models import ImageConfig, ModelConfig
 from interlock.infra.config.runtime import RuntimeConfig
 from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig
+from interlock.infra.config.transfer import TransferConfig
 from interlock.infra.config.wishes import WishesConfig
 from interlock.infra.engine.args import EngineArgs
 
@@ -63,6 +64,8 @@ class ServerConfig(Config):
     """What is known about the use of the model; the engine's arguments are derived from it."""
     engine: EngineArgs = EngineArgs()
     """Engine flags by vLLM's own names; what stands here is kept as it is."""
+    transfer: TransferConfig | None = None
+    """One side of a prefill/decode pair: servers of one model with the two roles; omit for a server that does both."""
     image: ImageConfig = ImageConfig()
     """The engine's image."""
     weights: str | None = None

@@ -102,7 +102,7 @@ def engine_container(server: PlannedServer, pool: PlannedPool, mounts: list[Any]
         "imagePullPolicy": put(image.pull_policy or "IfNotPresent", "image.pull_policy"),
         **started(server, pods),
         "env": environment(server),
-        **({"ports": [{"name": "http", "containerPort": server.args.port, "protocol": "TCP"}]} if serves else {}),
+        **ports(server, serves=serves),
         "resources": resources(server, pool, pods),
         **(probes(server) if serves else {}),
         "lifecycle": {"preStop": {"sleep": {"seconds": wait_at_end(server, serves=serves)}}},
@@ -116,6 +116,16 @@ def engine_container(server: PlannedServer, pool: PlannedPool, mounts: list[Any]
             *mounts,
         ],
     }
+
+
+def ports(server: PlannedServer, *, serves: bool) -> dict[str, Any]:
+    """Where the container listens: for requests, and for the other side of a prefill/decode pair."""
+    listed: list[Any] = [{"name": "http", "containerPort": server.args.port, "protocol": "TCP"}] if serves else []
+    pair = server.config.transfer
+    for rank in range(server.args.engine.dp if pair else 0):
+        port = put(pair.port + rank, "transfer.port", "kv_transfer_config") if pair else 0
+        listed.append({"name": f"kv-{rank}", "containerPort": port, "protocol": "TCP"})
+    return {"ports": listed} if listed else {}
 
 
 def started(server: PlannedServer, pods: PlannedPods) -> dict[str, Any]:
@@ -211,6 +221,11 @@ def environment(server: PlannedServer) -> list[dict[str, Any]]:
     if config.hub_token_secret:
         secret = {"name": config.hub_token_secret, "key": "token"}
         env.append(put({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret}}, "hub_token_secret"))
+    if config.transfer:
+        # The other side asks at the pod's own address: the engine would tell it to ask at localhost.
+        own = {"name": "VLLM_NIXL_SIDE_CHANNEL_HOST", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+        env.append(put(own, "transfer", "kv_transfer_config"))
+        env.append(put({"name": "VLLM_NIXL_SIDE_CHANNEL_PORT", "value": str(config.transfer.port)}, "transfer.port", "kv_transfer_config"))
     if server.nodes > 1:
         # The address by which ranks find this pod, where it has several networks.
         own = {"name": "VLLM_HOST_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}

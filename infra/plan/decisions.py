@@ -42,6 +42,7 @@ DECISIONS: Mapping[str, tuple[str, ...]] = {
     "max_num_seqs": _LOAD,
     "max_num_batched_tokens": _LOAD,
     "long_prefill_token_threshold": _LOAD,
+    "kv_transfer_config": ("transfer", *_SIZE),
     "max_loras": _SIZE,
     "async_scheduling": ("image", "engine", "extra"),
     "max_num_queued_reqs": _LOAD,

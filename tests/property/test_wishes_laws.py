@@ -1,15 +1,19 @@
 """Laws of what is derived: a person's values stay, orders do not count, more cards never harm, and every argument exists."""
 
+import re
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from interlock.cli.page import page
 from interlock.infra.catalog.vllm_flags import flag_facts, flag_status
 from interlock.infra.config import ClusterConfig, load
 from interlock.infra.engine.arguments import read_line
+from interlock.infra.plan.costs import costliest
 from interlock.infra.plan.derive.parallel import tp_candidates
 from interlock.infra.plan.plan import plan
+from interlock.infra.plan.servers import server_fits
 from interlock.infra.preview import preview
 from interlock.infra.preview.offers import with_offers
 from interlock.infra.sizing import SizingRequest, model_facts
@@ -45,6 +49,7 @@ STATED: dict[str, list[Any]] = {
     "enable_auto_tool_choice": [True],
     "async_scheduling": [False],
     "runner": ["auto"],
+    "kv_offloading_size": [20],
     "override_generation_config": [{"temperature": 0.5}],
 }
 VERSIONS = ("0.26.0", "0.29.0", "0.33.0")
@@ -171,3 +176,32 @@ def test_what_is_offered_removes_its_finding_and_brings_no_other_refusal(data: d
             after = changed(after, fix.path, fix.value)
         left = {(each.code, each.subject.name) for each in preview(loaded(after), "laws", today=TODAY).refused}
         assert left < {(each.code, each.subject.name) for each in made.refused}, offer
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(stacks(), st.integers(0, 24))
+def test_a_quota_is_never_overrun_by_a_rollout_that_the_plan_chose(data: dict[str, Any], units: int) -> None:
+    made = plan(loaded({**data, "tenants": [{"name": "n", "gpus": {"p": units}}]}), "laws")
+    asked = sum(server.gpus * server.max_replicas for server in made.servers)
+    assert all(asked + server.gpus * server.surge <= units for server in made.servers if server.surge)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(stacks(), st.randoms(use_true_random=False))
+def test_what_costs_most_and_the_decision_about_ray_depend_on_no_order(data: dict[str, Any], chance: Any) -> None:
+    mixed = {**data, "servers": chance.sample(data["servers"], len(data["servers"]))}
+    one, other = plan(loaded(data), "laws"), plan(loaded(mixed), "laws")
+    assert costliest(one) == costliest(other)
+    assert {each.name: each.why["ray"] for each in one.servers} == {each.name: each.why["ray"] for each in other.servers}
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(stacks())
+def test_every_plan_has_a_page_with_each_server_pod_and_finding_and_no_way_out_of_it(data: dict[str, Any]) -> None:
+    config = loaded(data)
+    made = preview(config, "laws", today=TODAY)
+    text = page(made, server_fits(config))
+    assert all(f'id="server-{server.name}"' in text for server in made.servers)
+    assert text.count('class="finding ') == len(made.findings)
+    assert set(re.findall(r'href="(.)', text)) == {"#"}
+    assert text.count("<div") == text.count("</div>")

@@ -86,7 +86,8 @@ def _size(case: Case, tp: int, pp: int, reason: str, instead: str = "", **more: 
 
 def _ways(case: Case, facts: ModelFacts) -> list[tuple[int, int, bool]]:
     """(TP, PP, expert parallelism) by number of cards, the shortest pipeline first."""
-    most, version = case.units // case.engine.dp, case.resolved.version
+    # More data-parallel ranks than a node has cards lie on several nodes, one card each.
+    most, version = max(case.units // case.engine.dp, 1), case.resolved.version
     whole = set(tp_candidates(facts, most, version, expert_parallel=case.base.expert_parallel))
     spread = set(tp_candidates(facts, most, version, expert_parallel=True)) - whole if facts.experts else set()
     if "enable_expert_parallel" in case.given:

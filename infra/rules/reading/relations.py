@@ -63,7 +63,7 @@ class Asked(Mapping[str, Fact[Any]]):
         flag, dot, rest = own.partition(".")
         if not dot:
             return _flag(workload, flag)
-        found = _member(workload, flag, rest.split("."))
+        found = member(workload, flag, rest.split("."))
         return self[_SHORT[name]] if found.absent and name in _SHORT else found
 
     def written(self) -> frozenset[str]:
@@ -80,7 +80,7 @@ def _flag(workload: Workload, name: str) -> Fact[Any]:
     return given
 
 
-def _member(workload: Workload, flag: str, keys: list[str]) -> Fact[Any]:
+def member(workload: Workload, flag: str, keys: list[str]) -> Fact[Any]:
     """A member of a JSON flag; nothing is known of text that is not JSON or partly unknown."""
     given = workload.engine.flag(flag)
     if not given.known:

@@ -1,0 +1,20 @@
+"""Prefill and decode on different servers: the connector's arguments."""
+
+from collections.abc import Iterator, Mapping
+
+from interlock.infra.config.transfer import TransferRole
+from interlock.infra.plan.derive.case import Case, Choice
+
+_ROLES: Mapping[TransferRole, str] = {TransferRole.PREFILL: "kv_producer", TransferRole.DECODE: "kv_consumer"}
+
+
+def transfer(case: Case) -> Iterator[Choice]:
+    """``kv_transfer_config`` of one side (vLLM documentation, NixlConnector usage guide: roles of servers on different hosts)."""
+    pair = case.server.transfer
+    if pair is None or case.simulated or not case.takes("kv_transfer_config"):
+        return
+    first, last = pair.port, pair.port + case.engine.dp - 1
+    ports = f"port {first}" if last == first else f"ports {first} to {last}, one for each data-parallel rank"
+    told = f"transfer.role {pair.role}: the KV cache goes over {ports} of the pod; a router must send each request to both sides"
+    value = {"kv_connector": "NixlConnector", "kv_role": _ROLES[pair.role]}
+    yield Choice("kv_transfer_config", value, told, "prompts and answers share the steps of one engine")

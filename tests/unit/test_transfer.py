@@ -1,0 +1,64 @@
+"""Prefill and decode on different servers: planned, rendered, judged as a pair."""
+
+from typing import Any
+
+import pytest
+
+from interlock.infra.config import load
+from interlock.infra.manifests.render import render
+from interlock.infra.plan.types import ClusterPlan
+from interlock.infra.preview import preview
+from tests.support import TODAY, config_data
+
+
+def pair(**decode: Any) -> dict[str, Any]:
+    data = config_data()
+    server = data["servers"][0]
+    sides: dict[str, dict[str, Any]] = {"prefill": {}, "decode": decode}
+    return {**data, "servers": [{**server, "name": role, "transfer": {"role": role}, **more} for role, more in sides.items()]}
+
+
+def made(data: dict[str, Any]) -> ClusterPlan:
+    return preview(load(data), "s", today=TODAY)
+
+
+def containers(data: dict[str, Any]) -> list[dict[str, Any]]:
+    config = load(data)
+    found = render(config, preview(config, "s", today=TODAY))
+    return [each["spec"]["template"]["spec"]["containers"][0] for each in found if each["kind"] == "Deployment"]
+
+
+def test_both_sides_get_the_connector_their_role_an_address_and_a_port_of_their_own() -> None:
+    plan = made(pair())
+    assert not plan.refused
+    roles = [server.args.engine.stated()["kv_transfer_config"]["kv_role"] for server in plan.servers]
+    assert roles == ["kv_producer", "kv_consumer"]
+    assert "a router must send each request to both sides" in plan.servers[0].why["kv_transfer_config"].reason
+    for container in containers(pair()):
+        env = {each["name"]: each for each in container["env"]}
+        assert env["VLLM_NIXL_SIDE_CHANNEL_HOST"]["valueFrom"]["fieldRef"]["fieldPath"] == "status.podIP"
+        assert env["VLLM_NIXL_SIDE_CHANNEL_PORT"]["value"] == "5600"
+        assert [(port["name"], port["containerPort"]) for port in container["ports"]] == [("http", 8000), ("kv-0", 5600)]
+
+
+def test_each_data_parallel_rank_has_a_port() -> None:
+    ports = containers(pair(engine={"data_parallel_size": 2, "max_model_len": 8192}, gpus=2))[1]["ports"]
+    assert [port["containerPort"] for port in ports] == [8000, 5600, 5601]
+
+
+@pytest.mark.parametrize(
+    "decode",
+    [
+        {"engine": {"kv_cache_dtype": "fp8", "max_model_len": 8192}},
+        {"image": {"reference": "vllm/vllm-openai:v0.29.0"}},
+    ],
+    ids=["cache", "version"],
+)
+def test_sides_that_would_refuse_each_other_are_refused(decode: dict[str, Any]) -> None:
+    assert [each.subject.name for each in made(pair(**decode)).refused if each.code == "ARG-022"] == ["decode"]
+
+
+def test_a_stated_connector_is_kept() -> None:
+    stated = {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
+    plan = made(pair(engine={"kv_transfer_config": stated, "max_model_len": 8192}))
+    assert plan.servers[1].args.engine.stated()["kv_transfer_config"] == stated
