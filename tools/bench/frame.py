@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlock.infra.config import load
+from interlock.infra.manifests.alone import with_runtime
 from interlock.infra.manifests.bundles import stack_objects
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
@@ -71,7 +72,8 @@ def components(cluster: LocalCluster, config: dict[str, Any], servers: int, time
     loaded = load(config)
     sets = stack_objects(loaded, plan(loaded, "bench")).servers
     raw = {"kubeconfig": cluster.kubeconfig.read_text("utf-8")}
-    objects = [{**each, "metadata": {**each["metadata"], "namespace": "default"}} for one in sets for each in one.manifests]
+    alone = [with_runtime(each, loaded, "bench", each.name) for each in sets]
+    objects = [{**each, "metadata": {**each["metadata"], "namespace": "default"}} for one in alone for each in one.manifests]
     own = project(cluster, {"__main__.py": COMPONENTS.replace("CONTEXT", cluster.context), "servers.json": json.dumps(args), **raw})
     flat = project(cluster, {"__main__.py": FLAT.replace("CONTEXT", cluster.context), "objects.json": json.dumps(objects), **raw})
     return len(objects), *pairs(own.preview, flat.preview, times)
