@@ -13,9 +13,12 @@ FILE = Path(__file__).parents[1] / "data" / "cases.jsonl"
 CASES: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 
 
-def test_nine_of_ten_public_cases_get_the_right_verdict() -> None:
-    right = [case["id"] for case in CASES if verdict(case)["verdict"] == case["expected"]["verdict"]]
-    assert len(right) >= 0.9 * len(CASES)
+def test_nine_of_ten_judged_cases_get_the_right_verdict_and_one_in_ten_is_not_judged() -> None:
+    said = {case["id"]: verdict(case)["verdict"] for case in CASES}
+    judged = [case for case in CASES if said[case["id"]] != "unsupported"]
+    right = [case for case in judged if said[case["id"]] == case["expected"]["verdict"]]
+    assert len(right) >= 0.9 * len(judged)
+    assert len(judged) >= 0.9 * len(CASES)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case["expected"]["verdict"] == "accept"], ids=lambda case: case["id"])
@@ -34,13 +37,14 @@ def test_a_case_that_speaks_of_nothing_known_is_unsupported(given: dict[str, Any
     assert verdict(given)["verdict"] == "unsupported"
 
 
-@pytest.mark.parametrize("case", CASES[::9], ids=lambda case: case["id"])
-def test_unknown_keys_change_nothing(case: dict[str, Any]) -> None:
-    wider = json.loads(json.dumps(case))
-    wider["input"]["weather"] = {"rain": True}
-    for part in wider["input"].values():
-        part["x_unknown"] = ["anything", {"at": "all"}]
-    assert verdict(wider) == verdict(case)
+@pytest.mark.parametrize("case", [case for case in CASES[::9] if verdict(case)["verdict"] != "unsupported"], ids=lambda case: case["id"])
+def test_a_case_that_states_what_nobody_reads_is_not_judged(case: dict[str, Any]) -> None:
+    for section in case["input"]:
+        wider = json.loads(json.dumps(case))
+        wider["input"][section]["x_unknown"] = ["anything", {"at": "all"}]
+        assert verdict(wider) == {"id": case["id"], "verdict": "unsupported", "codes": [], "why": f"not read: {section}.x_unknown"}
+    elsewhere = {**case, "input": {**case["input"], "weather": {"rain": True}}}
+    assert verdict(elsewhere)["why"] == "not read: weather.rain"
 
 
 def test_one_line_of_json_for_each_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

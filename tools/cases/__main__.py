@@ -10,14 +10,18 @@ from interlock.infra.rules.findings import Finding, Severity
 from interlock.infra.rules.judge import judge
 from tools.cases.facts import bundle_of
 from tools.cases.values import mapping
+from tools.cases.watched import Watched
 from tools.common import ToolError, run_main
 
 
 def verdict(case: Mapping[str, Any]) -> dict[str, Any]:
     """What planner and rules say about one case."""
-    bundle = bundle_of(mapping(case.get("input")))
+    given = Watched(mapping(case.get("input")))
+    bundle = bundle_of(given)
     if bundle is None or not bundle.workloads:
         return {"id": case.get("id"), "verdict": "unsupported", "codes": [], "why": "the input speaks of nothing that is known here"}
+    if unread := given.unread():
+        return {"id": case.get("id"), "verdict": "unsupported", "codes": [], "why": f"not read: {', '.join(unread)}"}
     said = [finding for finding in judge(bundle, today=dt.date.today()) if finding.severity is not Severity.INFO]
     errors = [finding for finding in said if finding.severity is Severity.ERROR]
     word = "reject" if errors else "warn" if said else "accept"

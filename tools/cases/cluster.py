@@ -8,7 +8,7 @@ from interlock.infra.catalog.gpus import gpu
 from interlock.infra.facts import Container, Fact, Origin, Pod, Pool, RayFacts, Role, ServeDeployment, absent, known
 from interlock.infra.values import GIB
 from tools.cases.manifest import accelerators
-from tools.cases.values import mapping, nothing, number, size
+from tools.cases.values import first, mapping, nothing, number, size
 
 POOL = "pool"
 
@@ -30,7 +30,7 @@ def pool(case: Mapping[str, Any]) -> Pool:
     words = re.search(r"(\d+)\s*GB", text)
     if memory is None and not card.known and words:
         memory = float(words.group(1)) * 0.98
-    each, nodes = number(stated.get("per_node")), number(stated.get("nodes"))
+    each, nodes = number(stated.get("per_node")), number(stated.get("nodes")) or number(k8s.get("nodes"))
     most = number(k8s.get("node_pool_max"))
     offered = number(k8s.get("node_allocatable_gpu"))
     if most is not None and each is None:
@@ -65,7 +65,7 @@ def _fact(value: float | None, path: str) -> Fact[int]:
 def _runtime(k8s: Mapping[str, Any]) -> Fact[str]:
     if k8s.get("nvml_in_container") is False:
         return known("one without the driver's libraries", "k8s.nvml_in_container")
-    stated = k8s.get("containerd_default")
+    stated = first(k8s, "containerd_default", "runtime")
     return absent("k8s.containerd_default") if nothing(stated) else known(str(stated), "k8s.containerd_default")
 
 
@@ -73,14 +73,24 @@ def ray_pods(case: Mapping[str, Any], engine: Container) -> tuple[Pod, ...]:
     """Head and workers: a head of its own where the case says what it has, else one of the nodes."""
     stated, nodes = mapping(case.get("ray")), mapping(case.get("gpu"))
     each = int(number(stated.get("gpus_per_worker")) or number(nodes.get("per_node")) or 1)
-    count = int(number(stated.get("workers")) or number(nodes.get("nodes")) or 1)
+    total = number(stated.get("gpus_total"))
+    of_ray = number(stated.get("nodes")) or (total / each if total else None)
+    count = int(number(stated.get("workers")) or number(nodes.get("nodes")) or of_ray or 1)
     own = "head_gpus" in stated or "workers" in stated
     head_gpus = int(number(stated.get("head_gpus")) or 0) if own else each
     workers = count if own else max(count - 1, 0 if nodes else 1)
     env = dict(engine.env)
     if "driver" in str(stated.get("token_on") or "") or "head" in str(stated.get("token_on") or ""):
         env.pop("HF_TOKEN", None)
-    pods = [_ray_pod("head", 1, head_gpus, engine, dict(engine.env) | ({"HF_TOKEN": known("x")} if stated.get("token_on") else {}))]
+    pods = [
+        _ray_pod(
+            "head",
+            int(number(stated.get("head_pods")) or 1),
+            head_gpus,
+            engine,
+            dict(engine.env) | ({"HF_TOKEN": known("x")} if stated.get("token_on") else {}),
+        )
+    ]
     if workers > 0:
         pods.append(_ray_pod("worker", workers, each, engine, env))
     return tuple(pods)
@@ -95,7 +105,7 @@ def _ray_pod(role: str, count: int, gpus: int, engine: Container, env: Mapping[s
 def ray_facts(case: Mapping[str, Any]) -> RayFacts:
     stated = mapping(case.get("ray"))
     version = next((str(stated[name]) for name in ("cluster", "rayVersion", "ray", "version", "head") if stated.get(name)), "")
-    python = str(stated.get("python_cluster") or "")
+    python = str(stated.get("python_cluster") or stated.get("python") or "")
     address = stated.get("node_address")
     kind = str(stated.get("kind") or "RayCluster")
     return RayFacts(

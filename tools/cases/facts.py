@@ -12,6 +12,7 @@ from tools.cases.manifest import world
 from tools.cases.model import model_engine
 from tools.cases.objects import documents, lengths
 from tools.cases.values import duration, first, mapping, number
+from tools.cases.watched import changed
 
 LOADS = ("load_seconds", "load_s", "load_time_s", "startup_s", "startup_seconds", "model_load_s", "load_time", "ready_after_s")
 IDLES = ("upstream_idle_s", "idle_timeout_s", "idle_s", "lb_idle_s", "idle_timeout")
@@ -32,15 +33,16 @@ def bundle_of(case: Mapping[str, Any]) -> Bundle | None:
 
 def weighed(case: Mapping[str, Any]) -> Mapping[str, Any]:
     """Words about size put into bytes: ``smaller than the checkpoint``, ``below load peak``."""
-    k8s, model = dict(mapping(case.get("k8s"))), mapping(case.get("model"))
+    k8s, model = mapping(case.get("k8s")), mapping(case.get("model"))
+    changes: dict[str, Any] = {}
     whole = _weights(model)
     # A load's peak: the processes of all ranks and what the weights are read through.
     peak = (4 + 2 * world(case) + 10) * GIB
     for name, size in (("memory_limit", peak), ("model_cache_size", (whole or 0) * 0.4)):
         text = str(k8s.get(name) or "")
         if whole and ("below" in text or "smaller" in text or "less than" in text):
-            k8s[name] = int(size)
-    return {**case, "k8s": k8s} if k8s else case
+            changes[name] = int(size)
+    return changed(case, {"k8s": changed(k8s, changes)}) if changes else case
 
 
 def _weights(model: Mapping[str, Any]) -> float | None:

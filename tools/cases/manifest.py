@@ -71,7 +71,7 @@ def world(case: Mapping[str, Any]) -> int:
 
 def accelerators(case: Mapping[str, Any], pods: int) -> dict[str, str]:
     k8s = mapping(case.get("k8s"))
-    stated = {key: str(value) for key, value in k8s.items() if key.startswith(GPU_KEYS) and value is not None}
+    stated = {key: str(k8s[key]) for key in k8s if key.startswith(GPU_KEYS) and k8s[key] is not None}
     if stated:
         return stated
     slices = str(mapping(case.get("gpu")).get("type") or "")
@@ -89,6 +89,8 @@ def container(case: Mapping[str, Any], pods: int) -> Manifest:
     for name in ("cpu", "memory"):
         if k8s.get(name) is not None:
             requests[name] = str(k8s[name])
+    if k8s.get("ephemeral_request"):
+        requests["ephemeral-storage"] = str(k8s["ephemeral_request"])
     limit = size(k8s.get("memory_limit")) if isinstance(k8s.get("memory_limit"), str | int) else None
     if limit:
         limits["memory"] = str(limit)
@@ -228,7 +230,8 @@ def pod(case: Mapping[str, Any], pods: int) -> Manifest:
 def cached(k8s: Mapping[str, Any]) -> bool:
     """Whether a volume holds the model cache: as stated; yes where nothing speaks of it."""
     offline = any("OFFLINE" in name for name in mapping(k8s.get("env")))
-    elsewhere = "node_disk_gb" in k8s or "cache_path" in k8s
+    disk, path = "node_disk_gb" in k8s, "cache_path" in k8s
+    elsewhere = disk or path
     return not nothing(k8s["pvc"]) if "pvc" in k8s else not (offline or elsewhere)
 
 

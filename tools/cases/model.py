@@ -6,6 +6,7 @@ from typing import Any
 
 from interlock.infra.facts import Engine, Fact, known
 from interlock.infra.sizing import model_facts
+from interlock.infra.sizing.model.layer_plan import is_mla
 from tools.cases.values import first, number
 
 FOUR_BITS = ("awq", "gptq", "int4", "w4a16", "compressed-tensors-w4a16", "nvfp4", "mxfp4", "bitsandbytes")
@@ -44,10 +45,17 @@ def shape(model: Mapping[str, Any]) -> dict[str, Any] | None:
     return config
 
 
+_SHAPES = {"q_heads": "attention_heads", "num_layers": "layers", "head_dim": "head_dim", "moe_intermediate": "expert_size"}
+
+
 def _agrees(model: Mapping[str, Any], name: str) -> bool:
     found = model_facts(name)
-    stated = {"q_heads": "attention_heads", "num_layers": "layers"}
-    return found is not None and all(number(model.get(key)) in (None, getattr(found, attr)) for key, attr in stated.items())
+    # Asked for one by one, so that each counts as read.
+    shapes = [(number(model.get(key)), attr) for key, attr in _SHAPES.items()]
+    latent = model.get("attention") == "mla"
+    if found is None or (latent and not is_mla(found.text)):
+        return False
+    return all(value in (None, getattr(found, attr)) for value, attr in shapes)
 
 
 def model_engine(model: Mapping[str, Any], engine: Engine) -> Engine:

@@ -75,9 +75,11 @@ def service(case: Mapping[str, Any]) -> Manifest:
     name = str(k8s.get("service_name") or "engine")
     outside = int(number(k8s.get("port")) or port(case))
     spec: Manifest = {"selector": LABELS, "ports": [{"name": "http", "port": outside, "targetPort": "http"}]}
+    beside = str(k8s.get("namespace") or "same")
+    space = "models" if beside == "same" else beside
     if k8s.get("service_type"):
         spec["type"] = k8s["service_type"]
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "models", "labels": LABELS}, "spec": spec}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": space, "labels": LABELS}, "spec": spec}
 
 
 _CLASSES = {"nginx": "nginx.ingress.kubernetes.io/", "alb": "alb.ingress.kubernetes.io/"}
