@@ -50,6 +50,8 @@ class Workspace(pulumi.ComponentResource):
             options = pulumi.ResourceOptions(parent=self, protect=protected(spec.keep) or None, retain_on_delete=kept(spec.keep) or None)
             before.append(made.apply(f"{name}-namespace", spec.namespace, options))
         apply_runtime(made, name, self, before)
+        # What holds data waits for these alone: a claim that outlives a destroy would keep the runtime with it.
+        self.before = tuple(before)
         # Whoever builds on the name waits for the namespace.
         self.namespace = pulumi.Output.all(made.output(spec.name), *(each.urn for each in before)).apply(lambda known: str(known[0]))
         register(self)

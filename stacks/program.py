@@ -66,7 +66,7 @@ def deploy(settings: Settings, made: ClusterPlan, uid: str, judged: StackObjects
 def serve(objects: StackObjects, space: WorkspaceObjects, provider: k8s.Provider, ready: list[pulumi.Resource]) -> None:
     """The namespaced part: workspace, stores and servers, the servers after ``ready``."""
     workspace = Workspace("workspace", planned(space), pulumi.ResourceOptions(provider=provider))
-    filled = deploy_stores(objects, pulumi.ResourceOptions(provider=provider, depends_on=[workspace]))
+    filled = deploy_stores(objects, pulumi.ResourceOptions(provider=provider, depends_on=list(workspace.before)))
     for server in objects.servers:
         needs = [filled[name] for name in server.needs]
         options = pulumi.ResourceOptions(provider=provider, depends_on=[workspace, *ready, *needs])

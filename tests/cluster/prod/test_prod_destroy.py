@@ -15,6 +15,7 @@ def test_a_destroy_names_the_protected_volumes_and_leaves_only_them(
     first = stack.project.up()
     assert first.code == 0, first.text
     claim = prod_cluster.get("persistentvolumeclaim", "weights", "-n", "destroyed")["metadata"]["uid"]
+    (archive,) = prod_cluster.get("configmaps", "-n", "destroyed", "-l", f"{label('runtime')}=archive")["items"]
 
     # Its own preview stops it; with --skip-preview Pulumi would delete the rest before it comes to the claim.
     refused = stack.project.run("destroy", "--yes", "--stack", "destroyed")
@@ -25,6 +26,7 @@ def test_a_destroy_names_the_protected_volumes_and_leaves_only_them(
 
     gone = stack.project.run("destroy", "--yes", "--skip-preview", "--exclude-protected", "--stack", "destroyed")
     assert gone.code == 0, gone.text
+    prod_cluster.wait(f"configmap/{archive['metadata']['name']}", "delete", "destroyed")  # by the garbage collector
     kinds = "deployments,services,httproutes,configmaps,poddisruptionbudgets,persistentvolumeclaims"
     ours = prod_cluster.get(kinds, "-n", "destroyed", "-l", f"{label('stack')}=destroyed")["items"]
     assert [(each["kind"], each["metadata"]["name"]) for each in ours] == [("PersistentVolumeClaim", "weights")]
