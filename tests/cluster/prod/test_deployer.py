@@ -55,12 +55,3 @@ def test_a_stack_that_reaches_beyond_its_namespace_is_denied_and_leaves_nothing(
     assert "forbidden" in done.stderr.lower()
     names = [each["metadata"]["name"] for each in prod_cluster.get("configmaps", "-n", "default")["items"]]
     assert "foreign" not in names
-
-
-def test_a_namespace_that_nobody_made_is_a_clear_message(prod: Any, make_stack: Any) -> None:
-    stack = make_stack({**prod.config, "namespace": "not-there"}, "nowhere")
-    outcome = stack.project.up()
-    assert outcome.code != 0
-    assert "'not-there' does not exist and create_namespace is false" in outcome.text
-    assert "interlock render --stack nowhere --deployer" in outcome.text
-    assert "Traceback" not in "".join(outcome.diagnostics)
