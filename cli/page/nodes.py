@@ -34,7 +34,7 @@ def _node(pool: PlannedPool, use: NodeUse, count: int, servers: Mapping[str, Pla
     wide = min(pool.units_per_node, _CARDS_IN_A_ROW) if pool.sharing == "exclusive" else pool.units_per_node // pool.cards_per_node or 1
     head = tag("p", tag("b", f"{plural(count, 'node')}" if count > 1 else "node"), f" {use.asked} of {use.units} taken", class_="quiet")
     cells = list(_cells(use, wide, servers))
-    pods = ", ".join(f"{times} x {name}" for name, times in Counter(use.pods).items()) or "empty"
+    pods = ", ".join(f"{times} x {name}" if times > 1 else name for name, times in Counter(use.pods).items()) or "empty"
     return tag("div", head, tag("div", cells, class_="cards", style=f"--wide:{wide}"), tag("p", pods, class_="quiet"), class_="node")
 
 

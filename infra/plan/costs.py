@@ -13,7 +13,7 @@ class Cost:
 
     server: str
     decision: str
-    """Name of the decision; where the plan has a reason for it, its key in ``why``."""
+    """gpus (of one replica), replicas or rollout."""
     gpus: int
     """GPUs beyond one card for each replica, beyond one replica, kept free for a rollout, or idle while a rollout lasts."""
     told: str
@@ -32,7 +32,7 @@ def _costs(server: PlannedServer) -> Iterator[Cost]:
     if each > 1 and most:
         whole = f", {plural(most, 'replica')} {each * most}" if most > 1 else ""
         told = f"a replica takes {plural(each, 'GPU')} ({shape}){whole}"
-        yield Cost(server.name, "tensor_parallel_size", (each - 1) * most, told)
+        yield Cost(server.name, "gpus", (each - 1) * most, told)
     if most > 1:
         scaled = f"{server.replicas} to {most} replicas, room is kept for all" if most > server.replicas else plural(most, "replica")
         yield Cost(server.name, "replicas", (most - 1) * each, f"{scaled}: {most} x {plural(each, 'GPU')} = {most * each}")

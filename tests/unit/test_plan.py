@@ -180,7 +180,7 @@ def test_the_decisions_that_take_the_most_gpus_are_told_first_whatever_the_order
     told = costliest(planned(large, scaled, pool=pool))
     assert [(cost.server, cost.decision, cost.gpus) for cost in told] == [
         ("scaled", "replicas", 7),
-        ("large", "tensor_parallel_size", 6),
+        ("large", "gpus", 6),
         ("large", "replicas", 4),
     ]
     assert told == costliest(planned(scaled, large, pool=pool))
