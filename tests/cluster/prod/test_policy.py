@@ -147,3 +147,35 @@ def test_the_prod_stack_passes_the_pack(prod: Any, repository: Repository) -> No
     outcome = prod.project.run("preview", "--stack", "prod", "--expect-no-changes", "--policy-pack", str(repository.pack))
     assert outcome.code == 0, outcome.text
     assert WAIVE not in outcome.text
+
+
+def state(gpus: str) -> dict[str, Any]:
+    """What `pulumi stack export` writes of a stack with one engine of TP 4."""
+    labels = {"app": "chat"}
+    engine = {
+        "name": "engine",
+        "image": "vllm/vllm-openai:v0.33.0",
+        "args": ["Qwen/Qwen2.5-7B-Instruct", "--tensor-parallel-size=4"],
+        "resources": {"limits": {"nvidia.com/gpu": gpus}},
+        "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}],
+    }
+    pod = {"containers": [engine], "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}]}
+    spec = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
+    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "chat"}, "spec": spec}
+    kind = "kubernetes:apps/v1:Deployment"
+    rows = [
+        {"urn": "urn:pulumi:dev::p::pulumi:pulumi:Stack::p-dev", "custom": False, "type": "pulumi:pulumi:Stack"},
+        {"urn": f"urn:pulumi:dev::p::{kind}::chat", "custom": True, "id": "default/chat", "type": kind, "inputs": made, "outputs": made},
+    ]
+    manifest = {"time": "2026-12-01T00:00:00Z", "magic": "", "version": ""}
+    return {"version": 3, "deployment": {"manifest": manifest, "resources": rows}}
+
+
+def test_the_exported_state_of_any_stack_is_judged_without_the_stack(make_project: Any, repository: Repository, tmp_path: Path) -> None:
+    project: PulumiProject = make_project(ROOT / "examples" / "foreign-yaml", "analyzed-dev")
+    for gpus, refused in (("2", True), ("4", False)):
+        file = tmp_path / f"{gpus}.json"
+        file.write_text(json.dumps(state(gpus)), "utf-8")
+        outcome = project.run("policy", "analyze", "--file", str(file), "--policy-pack", str(repository.pack))
+        assert (outcome.code != 0) == refused, outcome.text
+        assert ("GPU-001 error: " in outcome.text) == refused
