@@ -22,7 +22,7 @@ from interlock.infra.preview.offers import with_offers
 from tests.support import TODAY
 from tools.common import ROOT
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
+BROWSER = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chrome-headless-shell"))), None)
 HOSTILE = "<script>alert(1)</script>&amp;"
 H100 = {"gpu": "h100-80gb-sxm", "gpus_per_node": 8, "cpu": "96", "memory": "1Ti"}
 HARD: dict[str, Any] = {
@@ -227,7 +227,7 @@ def audited(text: str, folder: Path, *, dark: bool = False, width: int = 1200) -
     return made
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no browser here: needs chromium-headless-shell, chromium or google-chrome")
+@pytest.mark.skipif(BROWSER is None, reason="no browser here: needs chromium-headless-shell or chrome-headless-shell")
 @pytest.mark.parametrize(("dark", "width"), [(False, 1200), (True, 1200), (True, 480)])
 def test_a_browser_shows_all_text_readable_in_light_in_dark_and_on_a_narrow_window(
     hard: tuple[ClusterPlan, str], tmp_path: Path, dark: bool, width: int
@@ -237,7 +237,7 @@ def test_a_browser_shows_all_text_readable_in_light_in_dark_and_on_a_narrow_wind
     assert made["found"] == []
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no browser here: needs chromium-headless-shell, chromium or google-chrome")
+@pytest.mark.skipif(BROWSER is None, reason="no browser here: needs chromium-headless-shell or chrome-headless-shell")
 def test_a_browser_lays_out_a_hundred_servers_within_a_second(hundred: str, tmp_path: Path) -> None:
     started = time.monotonic()
     made = audited(hundred, tmp_path)
