@@ -1,7 +1,7 @@
 """The engine tier's fixtures: one real node for the whole session, and on it the program's own stack with the real vLLM.
 
 - ``real_node``: a local cluster of its own with one real node (time slices of one simulated card); removed at the session's end.
-- ``deployed``: Pulumi.node.yaml, deployed by ``pulumi up`` through the program, its server Ready.
+- ``deployed``: Pulumi.node.yaml with two replicas, deployed by ``pulumi up`` through the program, both Ready.
 - ``namespace``: a namespace of the test's own for plain pods.
 
 Tests that need the node are skipped with the reason when this machine cannot carry one or nothing is built; `make test` builds it.
@@ -25,7 +25,7 @@ from tools.cluster.testing import Outcome, PulumiProject
 from tools.common import ROOT
 from tools.node import lifecycle, prepare
 from tools.node.stack import STACK, described_node
-from tools.node.testing import STARTUP_SECONDS, Deployed, RealNode, node_config
+from tools.node.testing import STARTUP_SECONDS, Deployed, RealNode, node_config, replicated
 
 HERE = Path(__file__).parent
 
@@ -67,7 +67,7 @@ def namespace(real_node: RealNode) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def deployed(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
-    """The stack, deployed once; `pulumi up` returns when the engine is Ready."""
+    """The stack, deployed once; `pulumi up` returns when its two engines are Ready. A destroy leaves nothing of it."""
     folder, backend = tmp_path_factory.mktemp("stack"), tmp_path_factory.mktemp("backend")
     shutil.copy(ROOT / "__main__.py", folder)
     settings = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())
@@ -75,7 +75,8 @@ def deployed(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> I
     (folder / "Pulumi.yaml").write_text(yaml.safe_dump(settings))
     project = PulumiProject(folder, STACK, real_node.environment | {"PULUMI_BACKEND_URL": f"file://{backend}"})
     project.checked("stack", "init", STACK)
-    made = Deployed(project, node_config(real_node.cluster.name, "node-stack"), Outcome(0, ""))
+    made = Deployed(project, replicated(real_node.cluster.name, "node-stack"), Outcome(0, ""))
     made.up()
     yield made
     assert project.destroy().code == 0
+    assert made.namespace not in {each["metadata"]["name"] for each in real_node.get("namespaces")["items"]}

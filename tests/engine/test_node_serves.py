@@ -129,13 +129,3 @@ def test_the_image_fulfils_the_contract_of_the_stock_image(real_node: RealNode, 
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.partition("+")[0].split(".") if part.isdigit())
-
-
-def test_a_changed_config_replaces_the_pod_and_the_new_one_answers(real_node: RealNode, deployed: Deployed) -> None:
-    before = real_node.pod(deployed.namespace)["metadata"]["uid"]
-    deployed.config["servers"][0]["engine"]["max_model_len"] = 256
-    deployed.up()
-    pod = real_node.pod(deployed.namespace)
-    assert pod["metadata"]["uid"] != before
-    assert "256" in pod["spec"]["containers"][0]["args"]
-    assert real_node.answer(deployed.namespace) == ALPHABET

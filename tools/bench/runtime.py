@@ -1,8 +1,8 @@
 """What the runtime in the container costs, and what a rollout loses with it and without it.
 
-usage: python -m tools.bench.runtime [costs] [drain] [hang] [soak[=SECONDS]]     (default: costs, drain, hang)
+usage: python -m tools.bench.runtime [costs] [drain] [ends] [hang] [soak[=SECONDS]]     (default: costs, drain, hang)
 
-`drain`, `hang` and `soak` start the real vLLM on the CPU (python -m tools.engine_env builds it).
+All but `costs` start the real vLLM on the CPU (python -m tools.engine_env builds it).
 """
 
 import asyncio
@@ -141,6 +141,31 @@ def drain(archive: Path, folder: Path) -> None:
     )
 
 
+def ends(archive: Path, folder: Path) -> None:
+    """Drains that are cut short: by the end of their budget, by a second signal."""
+    rows: list[list[object]] = []
+    for name, spec, signals in (("budget of 3 s", {"drain_seconds": 3, "teardown_seconds": 4}, 1), ("second SIGTERM", {}, 2)):
+        made = container(archive, fresh(folder, name), **spec)
+        made.arguments, at = LARGE_STEPS, [0.0]
+
+        def end(made: RealContainer = made, signals: int = signals, at: list[float] = at) -> None:
+            for _ in range(signals):
+                at[0] = time.monotonic()
+                made.process.send_signal(signal.SIGTERM)
+                time.sleep(0.3)  # two at once are one
+
+        try:
+            made.start().ready()
+            tally = ended(made, end)
+            code = made.wait(60)
+            rows.append([name, code, f"{time.monotonic() - at[0]:.1f}", *told(tally)])
+            say(made.message.read_text().strip())
+        finally:
+            made.remove()
+    columns = ("way", "exit code", "ended after, s", "answered", "cut", "no answer", "no end", "HTTP 500", "HTTP 503 (come back)")
+    say(table("A drain that is cut short", columns, rows))
+
+
 def fresh(folder: Path, name: str) -> Path:
     """A folder of its own."""
     path = folder / name.replace(" ", "-").replace(",", "")
@@ -204,7 +229,7 @@ def soak(archive: Path, folder: Path, seconds: float = 180) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    known: dict[str, Callable[..., None]] = {"costs": costs, "drain": drain, "hang": hang, "soak": soak}
+    known: dict[str, Callable[..., None]] = {"costs": costs, "drain": drain, "ends": ends, "hang": hang, "soak": soak}
     chosen = [each.partition("=") for each in arguments or ["costs", "drain", "hang"]]
     for name, _, _ in chosen:
         if name not in known:

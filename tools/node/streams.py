@@ -18,7 +18,7 @@ from tools.cluster.state import Cluster
 from tools.common import ROOT
 from tools.runtime.load import Load, Tally, drive
 
-CLIENTS, TOKENS, PAUSE_SECONDS, MOST_SECONDS = 64, 12, 1.0, 900.0
+CLIENTS, TOKENS, PAUSE_SECONDS, MOST_SECONDS = 64, 8, 2.0, 900.0
 """Many small streams: two processors carry the clients, the engines and the start of another engine. The pause is far below the 5 s after
 which vLLM closes a connection that idles: who sends just then loses a request, at any time and under any supervisor."""
 AHEAD = -15

@@ -19,8 +19,10 @@ from tools.node.stack import STACK
 
 #: An engine's start is 40 to 70 s of processor time: a machine that runs many other things at once may need minutes for it.
 STARTUP_SECONDS = 900
-#: The stack's server has one, and a second while it is replaced; the rest is for the tests' own pods.
+#: The stack's server has two, and a third while one is replaced; the rest is for the tests' own pods.
 SLICES = 4
+#: Of the stack's server: the shortest that can be stated. A step of the tiny model takes milliseconds.
+HANG_SECONDS = 10
 
 
 def node_config(cluster: str, namespace: str) -> dict[str, Any]:
@@ -29,6 +31,13 @@ def node_config(cluster: str, namespace: str) -> dict[str, Any]:
     config |= {"target": {"local": cluster}, "namespace": namespace}
     config["pools"][0] |= {"gpus_per_node": 1, "share": {"kind": "time-slicing", "replicas": SLICES}}
     config["servers"][0] |= {"startup_seconds": STARTUP_SECONDS}
+    return config
+
+
+def replicated(cluster: str, namespace: str) -> dict[str, Any]:
+    """The same with two replicas, which fit beside a third, and whose hang is noticed soon."""
+    config = node_config(cluster, namespace)
+    config["servers"][0] |= {"replicas": 2, "memory": "4Gi", "runtime": {"hang_seconds": HANG_SECONDS}}
     return config
 
 
