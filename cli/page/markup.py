@@ -23,7 +23,7 @@ def tag(name: str, /, *inside: Inside, **attributes: object) -> Html:
 
 
 def html(inside: Inside) -> Html:
-    """Everything one after the other; what is no HTML is escaped."""
+    """Everything one after the other; what is not HTML is escaped."""
     if isinstance(inside, Html):
         return inside
     if isinstance(inside, str):

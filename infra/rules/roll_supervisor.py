@@ -112,5 +112,5 @@ def path(bundle: Bundle, settings: Settings) -> Iterator[Hit]:
         told = f"an answer may take {longest:g} s" if said is not None else f"answers of {longest:g} s are usual"
         text = f"{part.part}: {part.setting} is {wait.get():g} s{stated}, and {told}"
         level = None if said is not None else Severity.INFO
-        remedy = f"set {part.setting} to {longest:g} s or more"
+        remedy = f"raise {part.setting} to {longest:g} s or more"
         yield Hit(part.path, text, remedy, f"{wait.get():g}", severity=level, origin=part.origin)
