@@ -167,9 +167,13 @@ def budget_allows_a_drain(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
 
 def _most_replicas(workload: Workload, bundle: Bundle) -> Fact[int]:
     """The most replicas a workload can have: its autoscaler's maximum, else its own number."""
-    for scaler in bundle.autoscalers:
-        if scaler.target.known and scaler.target.get() == workload.origin.name:
-            return scaler.max_replicas
+    if _most_replicas not in bundle.memo:
+        # The first of each name counts, so the last to be written is the first.
+        bundle.memo[_most_replicas] = {each.target.get(): each for each in reversed(bundle.autoscalers) if each.target.known}
+    scaler = bundle.memo[_most_replicas].get(workload.origin.name)
+    if scaler is not None:
+        most: Fact[int] = scaler.max_replicas
+        return most
     pods = sum(pod_count(pod).value or 1 for pod in workload.pods)
     stated = workload.replicas if workload.autoscaled else workload.replicas.default(1)
     return stated.map(lambda replicas: replicas * pods)

@@ -19,12 +19,20 @@ def target_of(scaler: Autoscaler, bundle: Bundle) -> Workload | None:
     """The engine workload that an autoscaler scales."""
     if not scaler.target.known:
         return None
-    for workload in bundle.workloads:
-        near = same_namespace(scaler.origin.namespace, workload.origin.namespace)
-        kind = scaler.target_kind.value if scaler.target_kind.known else "Deployment"
-        if near and workload.engine.name == "vllm" and workload.origin.name == scaler.target.get() and workload.origin.kind == kind:
-            return workload
-    return None
+    kind = scaler.target_kind.value if scaler.target_kind.known else "Deployment"
+    named = _engines_by_name(bundle).get((str(kind), scaler.target.get()), ())
+    return next((each for each in named if same_namespace(scaler.origin.namespace, each.origin.namespace)), None)
+
+
+def _engines_by_name(bundle: Bundle) -> dict[tuple[str, str], list[Workload]]:
+    """The engines of a set by kind and name: every rule about autoscalers asks for each of them."""
+    found: dict[tuple[str, str], list[Workload]] | None = bundle.memo.get(_engines_by_name)
+    if found is None:
+        found = bundle.memo[_engines_by_name] = {}
+        for workload in bundle.workloads:
+            if workload.engine.name == "vllm":
+                found.setdefault((workload.origin.kind, workload.origin.name), []).append(workload)
+    return found
 
 
 @rule(
