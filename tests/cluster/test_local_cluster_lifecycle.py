@@ -41,7 +41,9 @@ def run(*arguments: str, given: str = "[]") -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, input=given, capture_output=True, text=True, timeout=400, check=False)
 
 
-def test_two_clusters_run_side_by_side_and_a_second_start_changes_nothing(cluster: LocalCluster, name: str, toolchain: Path) -> None:
+def test_two_clusters_run_side_by_side_a_dead_one_is_made_anew_and_after_a_crash_down_leaves_nothing(
+    cluster: LocalCluster, name: str, toolchain: Path
+) -> None:
     other, started = lifecycle.up(name, toolchain)
     assert started
     before = dict(other.processes)
@@ -55,17 +57,24 @@ def test_two_clusters_run_side_by_side_and_a_second_start_changes_nothing(cluste
     }
     assert len(identities) == 2
 
+    os.kill(other.processes["kube-apiserver"].pid, signal.SIGKILL)
+    refused = run("nodes", "--name", name, "-")
+    assert refused.returncode == 2
+    assert f"the local cluster {name} is dead: kube-apiserver not running" in refused.stderr
+    assert "make up" in refused.stderr
+    assert run("status", "--name", name).returncode == 1
+    fresh, was_started = lifecycle.up(name, toolchain)
+    assert was_started
+    assert lifecycle.what_is_dead(fresh) == []
 
-def test_after_a_crash_down_leaves_nothing(name: str, toolchain: Path) -> None:
-    started, _ = lifecycle.up(name, toolchain)
     for program in ("etcd", "kube-scheduler"):
-        os.kill(started.processes[program].pid, signal.SIGKILL)
-    (started.folder / "state.json").unlink()
-    stray = processes.spawn(started, "stray", ["sleep", "600"])
-    (started.folder / "state.json").unlink()
+        os.kill(fresh.processes[program].pid, signal.SIGKILL)
+    (fresh.folder / "state.json").unlink()
+    stray = processes.spawn(fresh, "stray", ["sleep", "600"])
+    (fresh.folder / "state.json").unlink()
     assert processes.alive(stray)
     lifecycle.down(name)
-    assert leftovers(started) == {"processes": [], "mounts": [], "kernel": [], "files": []}
+    assert leftovers(fresh) == {"processes": [], "mounts": [], "kernel": [], "files": []}
 
 
 def test_a_start_that_is_killed_half_way_leaves_nothing_after_down(name: str) -> None:
@@ -78,19 +87,6 @@ def test_a_start_that_is_killed_half_way_leaves_nothing_after_down(name: str) ->
     assert leftovers(cluster)["processes"]
     assert run("down", "--name", name).returncode == 0
     assert leftovers(cluster) == {"processes": [], "mounts": [], "kernel": [], "files": []}
-
-
-def test_a_dead_cluster_is_said_to_be_dead_and_up_makes_it_anew(name: str, toolchain: Path) -> None:
-    started, _ = lifecycle.up(name, toolchain)
-    os.kill(started.processes["kube-apiserver"].pid, signal.SIGKILL)
-    refused = run("nodes", "--name", name, "-")
-    assert refused.returncode == 2
-    assert f"the local cluster {name} is dead: kube-apiserver not running" in refused.stderr
-    assert "make up" in refused.stderr
-    assert run("status", "--name", name).returncode == 1
-    fresh, was_started = lifecycle.up(name, toolchain)
-    assert was_started
-    assert lifecycle.what_is_dead(fresh) == []
 
 
 def test_a_recycled_process_id_is_not_taken_for_the_clusters_process(name: str) -> None:

@@ -42,39 +42,20 @@ def run(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=550, check=False)
 
 
-def changed_files() -> str:
-    watched = ["--", "Pulumi.yaml", "Pulumi.dev.yaml", "Pulumi.prod.yaml", "uv.lock", "tools/toolchain"]
-    return subprocess.run(["git", "status", "--porcelain", *watched], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+def contents(folder: Path) -> dict[str, bytes]:
+    """What a deployment may not change in a checkout."""
+    found = [*folder.glob("Pulumi*.yaml"), folder / "uv.lock", *(folder / "tools" / "toolchain").rglob("*")]
+    return {str(path): path.read_bytes() for path in found if path.is_file()}
 
 
-def test_up_deploys_says_so_changes_nothing_the_second_time_and_down_removes_all(own_home: Path) -> None:
-    before = changed_files()
-    first = run()
-    assert first.returncode == 0, first.stdout + first.stderr
-    for expected in (
-        "control plane dev started",
-        "1 simulated node is ready",
-        "What is deployed",
-        "Stack outputs",
-        "Three things to try",
-    ):
-        assert expected in first.stdout
-    second = run()
-    assert second.returncode == 0
-    assert "control plane dev runs already" in second.stdout
-    assert not {"created", "updated", "deleted", "replaced"} & set(second.stdout.split())
-    assert changed_files() == before
-    cluster = Cluster("dev")
-    assert len(processes.find(cluster)) == 5
-    assert run("--down").returncode == 0
-    assert processes.find(cluster) == []
-    assert not any(
-        os.path.exists(path)
-        for path in (cluster.folder, f"/run/netns/{network.names(cluster)[0]}", f"/sys/class/net/{network.names(cluster)[1]}")
-    )
+def same(done: subprocess.CompletedProcess[str]) -> None:
+    """Nothing was changed by it."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not {"created", "updated", "deleted", "replaced"} & set(done.stdout.split())
 
 
-def test_a_stack_that_contradicts_itself_ends_in_its_finding_and_converges_once_it_is_mended(own_home: Path, checkout: Path) -> None:
+def test_up_refuses_then_deploys_then_changes_nothing_rehearses_prod_and_down_removes_all(own_home: Path, checkout: Path) -> None:
+    """One life, on one control plane: a contradiction, mended, deployed twice, the prod stack beside it twice, gone."""
     stack = checkout / "Pulumi.dev.yaml"
     good = stack.read_text()
     stack.write_text(good.replace("        pool: l4\n", "        pool: l4\n        replicas: 5\n"))
@@ -85,15 +66,27 @@ def test_a_stack_that_contradicts_itself_ends_in_its_finding_and_converges_once_
     assert refused.stderr.strip().splitlines()[-1].startswith("error: stack dev is refused, for the findings above")
     assert "GPU-00" in refused.stdout
     assert not Cluster("dev").folder.exists()
+
     stack.write_text(good)
-    mended = run(folder=checkout)
-    assert mended.returncode == 0, mended.stdout + mended.stderr
-
-
-def test_the_prod_stack_is_rehearsed_with_stand_ins_that_are_said_and_its_file_stays_as_it_is(own_home: Path) -> None:
-    before = changed_files()
-    first = run("--stack", "prod")
+    before = contents(checkout)
+    first = run(folder=checkout)
     assert first.returncode == 0, first.stdout + first.stderr
+    for expected in (
+        "control plane dev started",
+        "1 simulated node is ready",
+        "What is deployed",
+        "Stack outputs",
+        "Three things to try",
+    ):
+        assert expected in first.stdout
+    second = run(folder=checkout)
+    same(second)
+    assert "control plane dev runs already" in second.stdout
+    cluster = Cluster("dev")
+    assert len(processes.find(cluster)) == 5
+
+    rehearsed = run("--stack", "prod", folder=checkout)
+    assert rehearsed.returncode == 0, rehearsed.stdout + rehearsed.stderr
     for expected in (
         "stand-in: context prod -> local control plane dev",
         "stand-in: Secret inference/models-tls",
@@ -102,12 +95,19 @@ def test_the_prod_stack_is_rehearsed_with_stand_ins_that_are_said_and_its_file_s
         "7 simulated nodes are ready",
         "deployment.apps/large",
     ):
-        assert expected in first.stdout
-    second = run("--stack", "prod")
-    assert second.returncode == 0, second.stdout + second.stderr
-    assert not {"created", "updated", "deleted", "replaced"} & set(second.stdout.split())
-    assert "stand-in: Secret inference/models-tls" in second.stdout
-    assert changed_files() == before
+        assert expected in rehearsed.stdout
+    again = run("--stack", "prod", folder=checkout)
+    same(again)
+    assert "stand-in: Secret inference/models-tls" in again.stdout
+    assert contents(checkout) == before
+
+    assert len(processes.find(cluster)) > 5, "with what plays the stand-ins"
+    assert run("--down").returncode == 0
+    assert processes.find(cluster) == []
+    assert not any(
+        os.path.exists(path)
+        for path in (cluster.folder, f"/run/netns/{network.names(cluster)[0]}", f"/sys/class/net/{network.names(cluster)[1]}")
+    )
 
 
 def test_a_stack_that_does_not_exist_is_refused_in_one_message(own_home: Path) -> None:

@@ -29,7 +29,7 @@ POOLS: list[dict[str, Any]] = [
 
 
 def config(namespace: str, *servers: dict[str, Any], **more: Any) -> ClusterConfig:
-    listed = [{"model": {"id": SMALL}, "engine": {"max_model_len": 4096}, "cpu": "500m", "memory": "1Gi"} | server for server in servers]
+    listed = [{"model": {"id": SMALL}, "engine": {"max_model_len": 4096}, "cpu": "500m", "memory": "4Gi"} | server for server in servers]
     return load({"target": {"local": "dev"}, "namespace": namespace, "pools": POOLS, "servers": listed, **more})
 
 
@@ -46,7 +46,9 @@ def own(cluster: LocalCluster) -> Iterator[str]:
     """The name of a namespace that the test's objects bring along."""
     name = f"shares-{uuid.uuid4().hex[:8]}"
     yield name
-    cluster.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=true", "--timeout=60s")
+    cluster.kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
+    # The next test needs the cards; the rest of the namespace may take its time.
+    cluster.kubectl("wait", "--for=delete", "pods", "--all", "-n", name, "--timeout=60s")
 
 
 def put(cluster: LocalCluster, *objects: dict[str, Any]) -> None:
