@@ -62,9 +62,12 @@ class SameHostOnly(urllib.request.HTTPRedirectHandler):
         return made
 
 
-def request(url: str, headers: dict[str, str]) -> Any:
-    """An open response. Raises StopError with the code that tells whether another try can help."""
-    token = os.environ.get("HF_TOKEN")
+def request(url: str, headers: dict[str, str], token: str | None = None) -> Any:
+    """An open response, asked for with the token (by default the environment's).
+
+    Raises StopError with the code that tells whether another try can help.
+    """
+    token = os.environ.get("HF_TOKEN") if token is None else token
     given = {"User-Agent": "interlock", **headers, **({"Authorization": f"Bearer {token}"} if token else {})}
     try:
         return urllib.request.build_opener(SameHostOnly).open(urllib.request.Request(url, headers=given), timeout=TIMEOUT)

@@ -25,8 +25,8 @@ _SURE = 0.97
 """Part of a card's memory that is held against the plan: drivers differ in what they keep."""
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 _SHARED = {Sharing.TIME_SLICING.value: "time-sliced", Sharing.MPS.value: "mps"}
-_OTHER_HUB = frozenset({"VLLM_USE_MODELSCOPE", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH"})
-"""Variables with which the model comes from elsewhere, or its token by another way than preflight looks at."""
+_TOKEN_FLAG = re.compile(r"--hf[-_]token(=|$)")
+"""The engine's own token: preflight sees variables and files, not the engine's arguments."""
 _COPIED = ("image", "imagePullPolicy", "envFrom", "env", "resources", "securityContext", "terminationMessagePolicy", "volumeMounts")
 
 
@@ -100,7 +100,7 @@ def _looks(spec: Any, engine: Any, server: PlannedServer, pool: PlannedPool, pod
     image = server.config.image
     cuda = tracks()[image.track.value].cuda if image.reference is None else None
     shm = next((_at(each, "emptyDir", "sizeLimit") for each in _items(spec, "volumes") if _is(each, "shm")), None)
-    model = _model(server, [bare(bare(each).get("name")) for each in _items(engine, "env")])
+    model = _model(server, [str(bare(each)) for each in _items(engine, "args")])
     found = {
         "gpus": _cards(pool, pods, _at(engine, "resources", "limits", pool.resource)),
         "cuda": put(cuda, "image.track") if cuda else None,
@@ -134,12 +134,12 @@ def _cards(pool: PlannedPool, pods: PlannedPods, units: Any) -> Any:
     return put({"count": int(count), **kind}, "gpus", "preflight")
 
 
-def _model(server: PlannedServer, env: Sequence[Any]) -> dict[str, Any] | None:
+def _model(server: PlannedServer, args: Sequence[str]) -> dict[str, Any] | None:
     """The model's files: in a store that is mounted here, or on the hub. Other folders come from volumes of a person's own."""
     name, revision = server.args.model, server.args.revision
     if name.startswith(f"{WEIGHTS_DIR}/"):
         return {"name": name}
-    if not _REPOSITORY.fullmatch(name) or _OTHER_HUB & set(env):
+    if not _REPOSITORY.fullmatch(name) or any(map(_TOKEN_FLAG.match, args)):
         return None
     return {"name": name, **({"revision": revision} if revision else {})}
 

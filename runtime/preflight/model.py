@@ -15,14 +15,18 @@ LONGEST_HEADER = 100 << 20
 """Bytes; the limit of the safetensors format."""
 
 
+def home(world: World) -> str:
+    """The folder of the hub's client: its cache, and a token that somebody left there."""
+    where = world.environment
+    return where.get("HF_HOME") or f"{where.get('XDG_CACHE_HOME') or where.get('HOME', '') + '/.cache'}/huggingface"
+
+
 def folder(plan: dict[str, Any], world: World) -> Path | None:
     """Where the files should lie: the path itself, or the snapshot in the hub's cache; None when that cache has none."""
     name = str(plan["name"])
     if name.startswith("/"):
         return world.at(name)
-    where = world.environment
-    home = where.get("HF_HOME") or f"{where.get('XDG_CACHE_HOME') or where.get('HOME', '') + '/.cache'}/huggingface"
-    cache = world.at(where.get("HF_HUB_CACHE") or f"{home}/hub") / f"models--{name.replace('/', '--')}"
+    cache = world.at(world.environment.get("HF_HUB_CACHE") or f"{home(world)}/hub") / f"models--{name.replace('/', '--')}"
     revision = str(plan.get("revision") or "main")
     with contextlib.suppress(OSError):  # no such branch or tag: a commit
         revision = (cache / "refs" / revision).read_text().strip()

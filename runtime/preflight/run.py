@@ -41,13 +41,18 @@ def _gpus(world: World) -> Iterator[Result]:
 
 def _model(world: World) -> Iterator[Result]:
     planned = world.plan["model"]
-    at = model.folder(planned, world)
-    if at is not None and (str(planned["name"]).startswith("/") or hub.offline(world)):
+    at, local = model.folder(planned, world), str(planned["name"]).startswith("/")
+    if hub.elsewhere(world) and not local:
+        yield unseen(hub.HUB, f"{hub.MODELSCOPE} is set: the model comes from ModelScope, which is not asked")
+    elif at is not None and (local or hub.offline(world)):
         yield from model.look(planned, at)
     elif hub.offline(world):
         yield problem(model.FILES, f"{planned['name']} is not in the hub's cache, and the hub may not be asked (HF_HUB_OFFLINE)")
     else:
-        yield hub.look(planned, world)
+        files = list(model.look(planned, at)) if at is not None else []
+        cached = bool(files) and not any(each.seen is Seen.PROBLEM for each in files)  # what is missing, the engine fetches
+        yield from files if cached else ()
+        yield hub.look(planned, world, cached)
 
 
 def report(results: list[Result], as_json: bool) -> str:

@@ -4,16 +4,19 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 
+from interlock.runtime.preflight import hub
 from interlock.runtime.preflight.look import Result, World, fine, problem
 
 WRITABLE, USER = "writable", "user"
-VARIABLES = ("HOME", "HF_HOME", "VLLM_CACHE_ROOT", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TMPDIR")
+HUB = "HF_HOME"
+VARIABLES = ("HOME", HUB, "VLLM_CACHE_ROOT", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TMPDIR")
 NEEDED_BYTES = 1 << 20
 
 
 def look(planned: Iterable[str], world: World) -> Iterator[Result]:
-    """The planned folders, and those that the environment names."""
-    folders = dict.fromkeys([*planned, *(world.environment[name] for name in VARIABLES if world.environment.get(name))])
+    """The planned folders, and those that the environment names. Offline, the hub's client only reads a cache that is complete."""
+    named = [name for name in VARIABLES if world.environment.get(name) and not (name == HUB and hub.offline(world))]
+    folders = dict.fromkeys([*planned, *(world.environment[name] for name in named)])
     for path in folders:
         yield _one(path, world)
 

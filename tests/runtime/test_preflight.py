@@ -244,6 +244,18 @@ def test_offline_the_hubs_cache_must_have_the_model(model: Path, tmp_path: Path)
     assert looked(plan, root=tmp_path, HF_HUB_OFFLINE="1", HF_HOME="/cache")["model-files"].seen is Seen.FINE
 
 
+def test_a_complete_cache_that_cannot_be_written_is_enough_offline(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("no folder can be made below it")
+    assert problems(looked({}, root=tmp_path, HF_HOME="/cache", HF_HUB_OFFLINE="1")) == {}
+    assert "/cache cannot be written" in problems(looked({}, root=tmp_path, HF_HOME="/cache"))["writable"]
+    planned = looked({"writable": ["/cache"]}, root=tmp_path, HF_HOME="/cache", HF_HUB_OFFLINE="1")
+    assert "writable" in problems(planned), "what the plan names is looked at"
+
+
+HUB_TOKENS: list[str] = []
+"""What the hub below was sent, the last one last."""
+
+
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], str]]:
     """A hub that answers one status; gives its address."""
@@ -253,6 +265,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], str]]:
         def log_message(self, *_: object) -> None: ...
 
         def do_GET(self) -> None:
+            HUB_TOKENS.append(self.headers.get("Authorization", ""))
             if status[0] == 0:
                 self.wfile.write(b"no hub\r\n\r\n")
                 return
@@ -290,6 +303,62 @@ def test_what_the_hub_refuses_is_told_apart(
     found = problems(looked({"model": {"name": "org/a"}}, HF_ENDPOINT=hub(status), HF_TOKEN=token))
     assert text in found[kind]
     assert "hf_x" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("environment", "file", "sent"),
+    [
+        ({"HF_TOKEN": "hf_a"}, "", "Bearer hf_a"),
+        ({"HUGGING_FACE_HUB_TOKEN": "hf_b"}, "", "Bearer hf_b"),
+        ({"HF_HOME": "/cache"}, "cache/token", "Bearer hf_file"),
+        ({"HF_TOKEN_PATH": "/run/mine"}, "run/mine", "Bearer hf_file"),
+        ({"HF_TOKEN": "hf_a", "HF_HOME": "/cache"}, "cache/token", "Bearer hf_a"),
+        ({"HF_HOME": "/cache"}, "", ""),
+    ],
+)
+def test_the_hub_is_asked_with_the_token_that_the_engine_would_send(
+    hub: Callable[[int], str], tmp_path: Path, *, environment: dict[str, str], file: str, sent: str
+) -> None:
+    if file:
+        (tmp_path / file).parent.mkdir()
+        (tmp_path / file).write_text("hf_file\n")
+    assert looked({"model": {"name": "org/a"}}, root=tmp_path, HF_ENDPOINT=hub(200), **environment)["hub"].seen is Seen.FINE
+    assert HUB_TOKENS[-1] == sent
+
+
+def cached(model: Path, root: Path) -> None:
+    """The model in the hub's cache of `/cache`."""
+    at = root / "cache" / "hub" / "models--org--a"
+    (at / "refs").mkdir(parents=True)
+    (at / "refs" / "main").write_text("abc")
+    (at / "snapshots").mkdir()
+    model.rename(at / "snapshots" / "abc")
+
+
+@pytest.mark.parametrize(("status", "seen"), [(503, Seen.UNSEEN), (429, Seen.UNSEEN), (0, Seen.UNSEEN), (404, Seen.PROBLEM)])
+def test_a_hub_in_trouble_holds_up_no_engine_whose_cache_is_complete(
+    hub: Callable[[int], str], model: Path, tmp_path: Path, *, status: int, seen: Seen
+) -> None:
+    cached(model, tmp_path)
+    results = looked({"model": {"name": "org/a"}}, root=tmp_path, HF_ENDPOINT=hub(status), HF_HOME="/cache")
+    assert (results["hub"].seen, results["model-files"].seen) == (seen, Seen.FINE)
+
+
+@pytest.mark.parametrize(("status", "seen"), [(503, Seen.PROBLEM), (200, Seen.FINE)])
+def test_a_cache_with_a_missing_shard_needs_the_hub(
+    hub: Callable[[int], str], model: Path, tmp_path: Path, *, status: int, seen: Seen
+) -> None:
+    spoil(model, "missing shard")
+    cached(model, tmp_path)
+    results = looked({"model": {"name": "org/a"}}, root=tmp_path, HF_ENDPOINT=hub(status), HF_HOME="/cache")
+    assert (results["hub"].seen, "model-files" in results) == (seen, False)
+
+
+@pytest.mark.parametrize("offline", ["0", "1"])
+def test_a_model_of_modelscope_is_not_looked_for(tmp_path: Path, offline: str) -> None:
+    plan = {"model": {"name": "org/a"}}
+    found = looked(plan, root=tmp_path, VLLM_USE_MODELSCOPE="True", HF_ENDPOINT="http://127.0.0.1:9", HF_HUB_OFFLINE=offline)
+    assert (found["hub"].seen, problems(found)) == (Seen.UNSEEN, {})
 
 
 def test_a_hub_that_has_the_model_is_fine(hub: Callable[[int], str]) -> None:

@@ -121,7 +121,8 @@ def test_models_that_preflight_cannot_find_are_not_looked_for() -> None:
 
     assert model({}) is not None
     assert model({"servers[0].model": {"id": "org/mine", "path": "/mnt/mine", "weights_gib": 1}}) is None
-    assert model({"servers[0].extra": {"env": {"VLLM_USE_MODELSCOPE": "1"}}}) is None
+    assert model({"servers[0].engine": {"hf_token": "hf_x"}}) is None, "preflight does not see the engine's own token"
+    assert model({"servers[0].extra": {"args": ["--hf_token=hf_x"]}}) is None
 
 
 ENVOY: dict[str, Any] = {"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "EnvoyProxy", "metadata": {"name": "proxy"}}
