@@ -13,7 +13,7 @@ from interlock.infra.manifests.node_pools import DO_NOT_DISRUPT
 from interlock.infra.manifests.placed import merged, put, traced
 from interlock.infra.manifests.runtime import needs_archive, runtime_volume
 from interlock.infra.manifests.stores import pod_storage
-from interlock.infra.manifests.supervised import liveness, run_command, supervised
+from interlock.infra.manifests.supervised import liveness, probe_grace, run_command, supervised
 from interlock.infra.naming import label
 from interlock.infra.plan.servers import CACHE_DIR
 from interlock.infra.plan.types import ClusterPlan, PlannedPods, PlannedPool, PlannedServer, PodRole
@@ -237,7 +237,7 @@ def probes(server: PlannedServer) -> dict[str, Any]:
     """Startup for the whole load time, readiness by HTTP, and liveness with a short grace of its own: by the supervisor's heartbeats, or
     a patient one where nothing supervises."""
     get = {"httpGet": {"path": "/health", "port": "http"}, "timeoutSeconds": 5}
-    alive = {**get, "periodSeconds": PROBE_PERIOD, "failureThreshold": 6, "terminationGracePeriodSeconds": 30}
+    alive = {**get, "periodSeconds": PROBE_PERIOD, "failureThreshold": 6, "terminationGracePeriodSeconds": probe_grace(server)}
     tries = put(-(-server.times.startup // PROBE_PERIOD), "startup_seconds", "startup")
     return {
         "startupProbe": {**get, "periodSeconds": PROBE_PERIOD, "failureThreshold": tries},

@@ -20,7 +20,8 @@ SETTLE = 2
 PROBE_SECONDS = 10
 """Period of the liveness probe, and what one call may take: a busy machine starts a Python slowly."""
 PROBE_GRACE = 15
-"""Seconds that a hung engine gets: the supervisor kills it at once, and nothing is drained."""
+"""Seconds that an engine gets which the liveness probe ends, after preStop: the kubelet runs preStop inside the probe's own grace, too."""
+SHM = "/dev/shm"
 _SURE = 0.97
 """Part of a card's memory that is held against the plan: drivers differ in what they keep."""
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
@@ -43,11 +44,16 @@ def liveness(server: PlannedServer) -> dict[str, Any]:
         "timeoutSeconds": PROBE_SECONDS,
         "periodSeconds": PROBE_SECONDS,
         "failureThreshold": 2,
-        "terminationGracePeriodSeconds": PROBE_GRACE,
+        "terminationGracePeriodSeconds": probe_grace(server),
     }
 
 
-def settings(server: PlannedServer, preflight: Mapping[str, Any]) -> Any:
+def probe_grace(server: PlannedServer) -> int:
+    """The whole grace of the liveness probe in seconds."""
+    return server.times.deregistration + PROBE_GRACE
+
+
+def settings(spec: Any, engine: Mapping[str, Any], server: PlannedServer, preflight: Mapping[str, Any]) -> Any:
     """The variable that carries what the supervisor needs beside the engine's own arguments. No predicted number stands in it."""
     times, image = server.times, server.config.image
     drain = ("rollout.drain_seconds", "drain")
@@ -58,15 +64,35 @@ def settings(server: PlannedServer, preflight: Mapping[str, Any]) -> Any:
         "drain_seconds": put(times.drain, *drain),
         **({"settle_seconds": put(times.drain, *drain)} if times.drain < SETTLE else {}),
         "teardown_seconds": times.teardown,
-        "pre_stop_seconds": times.deregistration,
-        "grace_seconds": put(times.grace, *drain, plus=times.grace - times.drain),
+        **_given("pre_stop_seconds", _waits(engine)),
+        **_given("grace_seconds", _at(spec, "terminationGracePeriodSeconds")),
         "hang_seconds": put(times.hang, "runtime.hang_seconds", "hang"),
-        "own_shm": True,
+        **({"own_shm": True} if _own_shm(spec, engine) else {}),
         **({"log": put("json", "runtime.log")} if server.config.runtime.log is LogForm.JSON else {}),
         **({"preflight": preflight} if preflight else {}),
     }
     made: dict[str, Any] = {"name": SETTINGS, "value": Encoded(value)}
     return put(made, "runtime", "settings")
+
+
+def _given(name: str, seconds: Any) -> dict[str, Any]:
+    """The setting, where the pod states it as a number."""
+    return {name: seconds} if type(bare(seconds)) is int else {}
+
+
+def _waits(engine: Mapping[str, Any]) -> Any:
+    """Seconds that preStop sleeps; 0 without one, None for one that does something else."""
+    hook = bare(_at(engine, "lifecycle", "preStop"))
+    return _at(hook, "sleep", "seconds") if hook else 0
+
+
+def _own_shm(spec: Any, engine: Mapping[str, Any]) -> bool:
+    """Whether /dev/shm is a volume of this pod that no other container mounts; preflight has ended before the engine starts."""
+    name = str(next((bare(_at(each, "name")) for each in _items(engine, "volumeMounts") if bare(_at(each, "mountPath")) == SHM), ""))
+    memory = any(_is(each, name) and isinstance(bare(_at(each, "emptyDir")), Mapping) for each in _items(spec, "volumes"))
+    others = [each for key in ("containers", "initContainers") for each in _items(spec, key)]
+    others = [each for each in others if not (_is(each, bare(engine["name"])) or _is(each, PREFLIGHT))]
+    return memory and not any(_is(mount, name) for each in others for mount in _items(each, "volumeMounts"))
 
 
 def supervised(spec: Any, container: str, server: PlannedServer, pool: PlannedPool, pods: PlannedPods) -> Any:
@@ -81,7 +107,7 @@ def supervised(spec: Any, container: str, server: PlannedServer, pool: PlannedPo
     wanted = server.config.runtime.preflight
     env = _items(engine, "env")
     if not any(_is(each, SETTINGS) for each in env):
-        env = [*env, settings(server, _looks(spec, engine, server, pool, pods) if wanted else {})]
+        env = [*env, settings(spec, engine, server, _looks(spec, engine, server, pool, pods) if wanted else {})]
     engine = {**engine, "env": env}
     made = {**spec, "containers": [engine if _is(each, container) else each for each in _items(spec, "containers")]}
     return {**made, "initContainers": _init(spec, engine, server.config.extra.pod_patch)} if wanted else made

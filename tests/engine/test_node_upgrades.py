@@ -21,7 +21,7 @@ ANOTHER_RELEASE = """from interlock.infra.manifests import archive
 archive.METADATA += "Release: another\\n"
 """
 PERIOD, FAILURES = 10, 2
-PROBE_GRACE, DRAIN_GRACE = 15, 70
+PROBE_GRACE, DRAIN_GRACE = 30, 70
 
 
 def whole(tally: Tally) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from interlock.infra.catalog.tables import table
 from interlock.infra.manifests.render import render
+from interlock.infra.manifests.supervised import PROBE_GRACE
 from interlock.infra.plan.runtime import MIDDLEWARE
 from interlock.infra.preview import preview
 from interlock.infra.recognise import Document, recognise
@@ -113,6 +114,31 @@ def test_preflight_follows_the_container_as_a_patch_leaves_it_and_asks_for_no_mo
     first["resources"]["limits"]["nvidia.com/gpu"] = "4"
     (read,) = recognise([Document(made)]).workloads
     assert pod_units(read, read.pods[0]).get() == 4, "an init container that asks for more counts"
+
+
+@pytest.mark.parametrize("form", [{}, BARE])
+def test_what_a_liveness_probe_ends_has_time_left_after_pre_stop(form: dict[str, Any]) -> None:
+    made = engine(form)
+    assert made["livenessProbe"]["terminationGracePeriodSeconds"] - made["lifecycle"]["preStop"]["sleep"]["seconds"] == PROBE_GRACE
+
+
+def test_the_supervisor_is_told_the_pod_as_patches_leave_it() -> None:
+    def told(patch: dict[str, Any], **container: Any) -> dict[str, Any]:
+        whole = {**patch, "containers": [{"name": "engine", **container}, *patch.get("containers", [])]}
+        made: dict[str, Any] = json.loads(variable(engine({"servers[0].extra": {"pod_patch": whole}})))
+        return made
+
+    def mounts(name: str) -> dict[str, Any]:
+        return {"name": "side", "image": "busybox:1", "volumeMounts": [{"name": name, "mountPath": "/here"}]}
+
+    assert told({})["own_shm"] is True
+    assert told({"containers": [mounts("tmp")]})["own_shm"] is True
+    assert "own_shm" not in told({"containers": [mounts("shm")]})
+    assert "own_shm" not in told({"volumes": [{"name": "shm", "emptyDir": None, "hostPath": {"path": "/dev/shm"}}]})
+    assert told({"terminationGracePeriodSeconds": 60})["grace_seconds"] == 60
+    assert told({}, lifecycle={"preStop": {"sleep": {"seconds": 40}}})["pre_stop_seconds"] == 40
+    assert told({}, lifecycle=None)["pre_stop_seconds"] == 0
+    assert "pre_stop_seconds" not in told({}, lifecycle={"preStop": {"sleep": None, "exec": {"command": ["mine"]}}})
 
 
 def test_models_that_preflight_cannot_find_are_not_looked_for() -> None:
