@@ -191,6 +191,9 @@ def some_gpu(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
         return
     if any(pod_units(workload, pod).unknown for pod in workload.pods):
         return
+    told = (params.get("num-gpus", Fact()).map(number) for params in workload.ray.start_params.values())
+    if any(not each.absent and each.value != 0 for each in told):
+        return  # Ray offers what it is told of, so nothing waits; that no card is behind it is RAY-003
     asks = [each for pod in workload.pods for container in pod.containers for each in (*accelerators(container), *container.claims)]
     for deployment in workload.ray.deployments if not asks else ():
         wanted = deployment.num_gpus.value or max((each.get("GPU", 0.0) for each in deployment.bundles), default=0.0)

@@ -36,9 +36,9 @@ def _stop(workload: Workload) -> tuple[Fact[float], str]:
 @rule(
     "ROLL-010",
     Severity.ERROR,
-    demand="preStop + the engine's shutdown timeout + 10 s fit the grace period.",
+    demand="preStop, the stop (the engine's shutdown timeout, or its supervisor's drain and teardown) and 10 s fit the grace period.",
     reason="The kubelet counts preStop into the grace period and then kills the container: requests that were to finish are cut.",
-    source="Kubernetes documentation, 'Pod Lifecycle' (termination); vllm serve --shutdown-timeout; kserve/kserve#5496",
+    source="Kubernetes documentation, 'Pod Lifecycle' (termination); vllm serve --shutdown-timeout; kserve/kserve#5496; docs/runtime.md",
     remedy="Raise terminationGracePeriodSeconds.",
     links=("https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination",),
     settings={"margin_seconds": 10},
@@ -94,10 +94,10 @@ def aborts(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
 @rule(
     "ROLL-012",
     Severity.WARNING,
-    demand="The engine's shutdown timeout outlasts the longest answer that the route lets through.",
+    demand="The engine's shutdown timeout, or its supervisor's drain, outlasts the longest answer that the route lets through.",
     reason="A rollout cuts the longest answers.",
-    source="measured on vLLM 0.32: unfinished requests end with the shutdown timeout",
-    remedy="Bound the route's timeout, or raise the shutdown timeout.",
+    source="measured on vLLM 0.32: unfinished requests end with the shutdown timeout; docs/runtime.md",
+    remedy="Bound the route's timeout, or raise the shutdown timeout (with a supervisor, drain_seconds).",
     of="bundle",
 )
 def gateway(bundle: Bundle, settings: Settings) -> Iterable[Hit]:

@@ -263,12 +263,11 @@ READY = "VLLM_ENGINE_READY_TIMEOUT_S"
     reason="The API server waits no longer for its engine core: it ends with a timeout, and the pod restarts forever the same way.",
     source="vllm/v1/engine/core_client.py (the poll of the input sockets), vllm/envs.py",
     remedy="Leave the variable out, or raise it above the start-up time.",
-    ours=Severity.ERROR,
 )
 def patience_of_the_engine(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     if comes_later(READY, str(workload.engine.version.value or "")) or weights(workload) is None:
         return
-    need = container_seconds(workload)
+    need, fastest = container_seconds(workload), workload.engine.least_load_seconds
     for _, container in engine_containers(workload):
         given, probe = container.env.get(READY, Fact()).map(float), killing_probe(container)
         first = budget(probe) if probe else Fact()
@@ -277,4 +276,6 @@ def patience_of_the_engine(workload: Workload, bundle: Bundle, settings: Setting
             enough = math.ceil(need.high / 60) * 60
             text = f"the engine gives itself {given.get():g} s to get ready, but the model needs about {need.likely:.0f} s"
             remedy = f"set {READY} to at least {enough}, or remove it"
-            yield Hit(given.path, text, remedy, f"{given.get():g}", fixes=put(given.path, str(enough)))
+            # What a fast source could make good is a risk, not a contradiction; without a plan the model's size is a guess.
+            level = Severity.ERROR if fastest.known and given.get() < fastest.get() else None
+            yield Hit(given.path, text, remedy, f"{given.get():g}", severity=level, fixes=put(given.path, str(enough)))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.net_routes import engines_behind
 from interlock.infra.rules.reading.units import engine_containers, switched_on, where
 from interlock.infra.rules.roll_drain import api_servers, drain
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
@@ -77,16 +78,18 @@ def silence(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
             yield Hit(limit.path, text, f"allow {need:g} s or more", f"{limit.get():g}", fixes=put(limit.path, f"{math.ceil(need)}"))
 
 
-def _longest(bundle: Bundle) -> float | None:
-    """The longest answer: a stated one, else what the routes let through, else what the engines wait for at a stop."""
-    stated = [route.longest_answer for route in bundle.routes]
-    allowed = [route.read_timeout for route in bundle.routes]
+def _longest(bundle: Bundle) -> tuple[float | None, str]:
+    """The longest answer and its words: a stated one, else what the engines' routes let through, else what the engines wait for."""
+    routes = [route for route in bundle.routes if engines_behind(route, bundle)]
+    stated = [route.longest_answer for route in routes]
+    allowed = [route.read_timeout for route in routes]
     waited = [drain(workload) for workload in bundle.workloads]
-    for facts in (stated, allowed, waited):
+    answer = "an answer may take {:g} s"
+    for facts, words in ((stated, answer), (allowed, answer), (waited, "the engine waits {:g} s for its answers at a stop")):
         known = [fact.get() for fact in facts if fact.known and fact.get() > 0]
         if known:
-            return max(known)
-    return None
+            return max(known), words
+    return None, "answers of {:g} s are usual"
 
 
 @rule(
@@ -102,15 +105,14 @@ def _longest(bundle: Bundle) -> float | None:
 def path(bundle: Bundle, settings: Settings) -> Iterator[Hit]:
     if not bundle.workloads:
         return
-    said = _longest(bundle)
+    said, words = _longest(bundle)
     longest = float(settings["answer_seconds"]) if said is None else said
     for part in bundle.drains:
         wait = part.seconds.default(part.default)
         if not wait.known or wait.get() >= longest:
             continue
         stated = "" if part.seconds.known else " by default"
-        told = f"an answer may take {longest:g} s" if said is not None else f"answers of {longest:g} s are usual"
-        text = f"{part.part}: {part.setting} is {wait.get():g} s{stated}, and {told}"
+        text = f"{part.part}: {part.setting} is {wait.get():g} s{stated}, and {words.format(longest)}"
         level = None if said is not None else Severity.INFO
         remedy = f"raise {part.setting} to {longest:g} s or more"
         yield Hit(part.path, text, remedy, f"{wait.get():g}", severity=level, origin=part.origin)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from interlock.infra.catalog.hub import ELSEWHERE, ENDPOINT, PUBLIC, TOKENS
 from interlock.infra.catalog.images import image_reference
 from interlock.infra.facts import Bundle, Container, Fact, Mount, Place, Pod, Role, Workload, known
 from interlock.infra.rules.findings import Severity
@@ -44,8 +45,9 @@ def token(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     if not gated(model, str(settings["gated"])) or "hub-token" in workload.operator_adds:
         return
     for pod, container in engine_containers(workload):
-        given = any(name in container.env for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH"))
-        if given or container.env_from or not workload.engine.flag("hf-token").absent:
+        given = any(name in container.env for name in TOKENS)
+        other = [fact for name in ELSEWHERE if not (fact := container.env.get(name, Fact())).absent]
+        if given or any(switched_on(fact) for fact in other) or container.env_from or not workload.engine.flag("hf-token").absent:
             continue
         # What an init container fills, or a volume that outlives the pod, may hold the files already.
         filled = any(each.role is Role.INIT for each in pod.containers)
@@ -53,12 +55,19 @@ def token(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         if any(mount.mount_path.startswith(_CACHE_PATHS) for mount in lasting):
             continue
         text = f"{model} is gated on the hub (licence and token), and the engine gets no HF_TOKEN"
-        level = Severity.ERROR if official(workload) and not filled and not lasting and workload.engine.complete else Severity.WARNING
+        sure = official(workload) and not filled and not lasting and workload.engine.complete
+        level = Severity.ERROR if sure and _public(container) and all(fact.known for fact in other) else Severity.WARNING
         wrong = next((name for name in TOKEN_NAMES if name in container.env), "")
         text += f" (nothing reads {wrong})" if wrong else ""
         remedy = f"rename {wrong} to HF_TOKEN" if wrong else "give HF_TOKEN from a Secret, of an account that accepted the licence"
         path = _entry(container.env[wrong].path) if wrong else where(workload, Place.ENV)
         yield Hit(path, text, remedy, wrong or model, severity=level)
+
+
+def _public(container: Container) -> bool:
+    """Whether the files surely come from the public hub; a mirror may hand them out to everybody."""
+    address = container.env.get(ENDPOINT, Fact()).default(PUBLIC)
+    return address.known and address.get().rstrip("/") in ("", PUBLIC)
 
 
 def _entry(path: str) -> str:

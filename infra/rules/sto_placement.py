@@ -6,7 +6,7 @@ from interlock.infra.facts import Bundle, Place, Volume, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.units import where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
-from interlock.infra.rules.sto_volumes import claim_of, volume_of
+from interlock.infra.rules.sto_volumes import bound_volume, claim_of
 
 _STANDARDS = "https://kubernetes.io/docs/concepts/security/pod-security-standards/"
 
@@ -114,7 +114,7 @@ def same_node(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
     for pod in workload.pods:
         for volume in pod.volumes:
             claim = claim_of(volume, workload, bundle)
-            disk = volume_of(claim, bundle) if claim else None
+            disk = bound_volume(claim, bundle) if claim else None
             for label, values in disk.nodes.items() if disk else ():
                 asked = pod.node_selector.get(label)
                 if disk and asked is not None and asked.known and asked.get() not in values:

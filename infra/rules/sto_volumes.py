@@ -23,12 +23,18 @@ def claim_of(volume: Volume, workload: Workload, bundle: Bundle) -> Claim | None
     return next(near, None)
 
 
-def volume_of(claim: Claim, bundle: Bundle) -> DiskVolume | None:
-    """The volume of the documents that a claim gets: the one that it names or that is kept for it, else the only one of its class."""
+def bound_volume(claim: Claim, bundle: Bundle) -> DiskVolume | None:
+    """The volume of the documents that a claim surely gets: the one that it names or that is kept for it."""
     name, named = claim.origin.name, claim.volume
     stated = [each for each in bundle.disk_volumes if each.claim == name or (named.known and each.origin.name == named.get())]
-    if stated or named.known or not claim.storage_class.known:
-        return stated[0] if len(stated) == 1 else None
+    return stated[0] if len(stated) == 1 else None
+
+
+def likely_volume(claim: Claim, bundle: Bundle) -> DiskVolume | None:
+    """The volume that a claim gets, else the only one of its class; the cluster may have others, so no error may rest on that."""
+    name, named = claim.origin.name, claim.volume
+    if named.known or not claim.storage_class.known or any(each.claim == name for each in bundle.disk_volumes):
+        return bound_volume(claim, bundle)
     alike = [each for each in bundle.disk_volumes if each.storage_class.value == claim.storage_class.get() and not each.claim]
     return alike[0] if len(alike) == 1 else None
 
@@ -124,7 +130,7 @@ def host_path(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
                 remedy = "add a node affinity (kubernetes.io/hostname or a label of your own), or use a local PersistentVolume"
                 yield Hit(volume.path, text, remedy, volume.host_path)
             claim = claim_of(volume, workload, bundle) if mount and _holds_weights(workload, container, mount.mount_path) else None
-            disk = volume_of(claim, bundle) if claim else None
+            disk = likely_volume(claim, bundle) if claim else None
             if disk and disk.host_path.known and not disk.nodes:
                 text = f"claim {volume.claim} is {disk.host_path.get()} of whichever node the pod lands on, and nothing ties the pod to one"
                 remedy = "give the volume a nodeAffinity (a local PersistentVolume), or the pod one"

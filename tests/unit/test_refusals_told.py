@@ -230,3 +230,9 @@ def test_a_variable_that_undoes_the_plan_is_told_where_it_stands(env: dict[str, 
     found = preview(config({"servers[0].extra.env": env}), "dev", today=TODAY).findings
     assert [each.code for each in found] == codes
     assert all(each.path == f"servers[0].extra.env.{next(iter(env))}" for each in found)
+
+
+@pytest.mark.parametrize(("given", "level"), [("30", "error"), ("120", "warning")])
+def test_what_only_a_fast_source_could_make_good_is_a_warning(given: str, level: str) -> None:
+    found = preview(config({"servers[0].extra.env": {"VLLM_ENGINE_READY_TIMEOUT_S": given}}), "dev", today=TODAY).findings
+    assert [(each.code, each.severity.value) for each in found] == [("ROLL-017", level)]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from interlock.infra.catalog.hub import ELSEWHERE, PUBLIC, TOKENS
 from interlock.infra.catalog.tables import table
 from interlock.infra.manifests.render import render
 from interlock.infra.manifests.supervised import PROBE_GRACE
@@ -18,6 +19,7 @@ from interlock.infra.rules.judge import judge
 from interlock.infra.rules.reading.units import pod_units
 from interlock.infra.sizing.step import FIRST_USE, longest_step
 from interlock.runtime import spec
+from interlock.runtime.preflight import hub
 from interlock.runtime.preflight import plan as preflight
 from interlock.runtime.supervise import command
 from tests.support import TODAY, config
@@ -172,6 +174,7 @@ def test_a_part_whose_drain_is_shorter_than_the_longest_answer_is_told(stated: d
 def test_each_number_and_name_that_two_rooms_know_is_the_same() -> None:
     assert {name: spec.DEFAULTS[name] for name in DEFAULTS} == DEFAULTS
     assert MIDDLEWARE == roll_supervisor.MIDDLEWARE == command.MIDDLEWARE
+    assert (ELSEWHERE, TOKENS[:2], PUBLIC) == ((hub.MODELSCOPE,), hub.TOKENS, hub.DEFAULT)
     page = (ROOT / "docs" / "runtime.md").read_text()
     for row in table("drains.json")["parts"]:
         assert f"| {row['part']} | `{row['setting']}` | {row['seconds']} | {row['source']} |" in page

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from interlock.cli.reading import load_text
 from interlock.infra.facts import Bundle
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.findings import Finding, Severity
-from interlock.infra.rules.judge import judge
+from interlock.infra.rules.judge import RULES, judge
 from tests.support import TODAY
 
 Manifest = dict[str, Any]
@@ -504,3 +505,86 @@ def test_other_engines_are_not_judged() -> None:
 )
 def test_an_integer_that_arrives_as_a_float_is_refused(word: str, level: str) -> None:
     assert worst("ARG-003", server(put("args", value=[word]))) == level
+
+
+GATED_MODEL = put("command", value=["vllm", "serve", "meta-llama/Llama-3.1-8B-Instruct"])
+
+
+@pytest.mark.parametrize(
+    ("variables", "level"),
+    [
+        ({}, "error"),
+        ({"HF_ENDPOINT": "https://huggingface.co/"}, "error"),
+        ({"VLLM_USE_MODELSCOPE": "false"}, "error"),
+        ({"HF_ENDPOINT": "http://mirror.internal"}, "warning"),
+        ({"VLLM_USE_MODELSCOPE": "true"}, "none"),
+    ],
+)
+def test_no_token_is_demanded_for_a_model_from_elsewhere(variables: dict[str, str], level: str) -> None:
+    assert worst("STO-006", server(GATED_MODEL, env(**variables))) == level
+
+
+def disk(node: str, **spec: Any) -> Manifest:
+    asked = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}]}
+    made = {"storageClassName": "local", "local": {"path": "/ssd"}, "nodeAffinity": {"required": asked}, "accessModes": ["ReadWriteOnce"]}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk-a"}, "spec": made | spec}
+
+
+@pytest.mark.parametrize(
+    ("of_disk", "of_claim", "level"),
+    [
+        ({}, {}, "none"),
+        ({}, {"volumeName": "disk-a"}, "error"),
+        ({"claimRef": {"name": "cache", "namespace": "models"}}, {}, "error"),
+        ({}, {"volumeName": "disk-b"}, "none"),
+    ],
+)
+def test_a_volume_of_the_same_class_is_not_yet_the_volume_of_a_claim(of_disk: Manifest, of_claim: Manifest, level: str) -> None:
+    claimed = claim("ReadWriteOnce")
+    claimed["spec"].update(storageClassName="local", **of_claim)
+    on_b = server(
+        lambda made: pod(made).update(nodeSelector={"kubernetes.io/hostname": "node-b"}),
+        lambda made: pod(made)["volumes"].append({"name": "cache", "persistentVolumeClaim": {"claimName": "cache"}}),
+    )
+    assert worst("STO-009", on_b, claimed, disk("node-a", **of_disk)) == level
+
+
+@pytest.mark.parametrize(("stated", "codes"), [(None, {"RAY-017"}), ("0", {"RAY-017"}), ("8", {"RAY-003"})])
+def test_a_group_that_is_told_of_gpus_offers_them_to_ray(stated: str | None, codes: set[str]) -> None:
+    text = (Path(__file__).parents[1] / "data" / "review" / "ray-own-application-with-user-config.yaml").read_text("utf-8")
+    (service_,) = yaml.safe_load_all(text)
+    if stated is not None:
+        service_["spec"]["rayClusterConfig"]["workerGroupSpecs"][0]["rayStartParams"]["num-gpus"] = stated
+    assert {each.code for each in found(service_)} & {"RAY-003", "RAY-017"} == codes
+
+
+DASHBOARD: Manifest = {
+    "apiVersion": "networking.k8s.io/v1",
+    "kind": "Ingress",
+    "metadata": {"name": "grafana", "namespace": "monitoring", "annotations": {"nginx.ingress.kubernetes.io/proxy-read-timeout": "7200"}},
+    "spec": {
+        "ingressClassName": "nginx",
+        "rules": [
+            {"http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "grafana", "port": {"number": 80}}}}]}}
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("route", "level"), [(DASHBOARD, "none"), (ingress("nginx", **{"nginx.ingress.kubernetes.io__proxy-read-timeout": "7200"}), "warning")]
+)
+def test_a_drain_is_measured_by_the_routes_of_engines_only(route: Manifest, level: str) -> None:
+    proxy = {"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "EnvoyProxy", "metadata": {"name": "proxy", "namespace": "edge"}}
+    proxy["spec"] = {"shutdown": {"drainTimeout": "15m"}}
+    told = [each for each in found(server(args("--shutdown-timeout=60")), SERVICE, proxy, route) if each.code == "ROLL-021"]
+    assert (told[0].severity.value if told else "none") == level
+    longer = proxy | {"spec": {"shutdown": {"drainTimeout": "30s"}}}
+    waits = [each.summary for each in found(server(args("--shutdown-timeout=60")), SERVICE, longer) if each.code == "ROLL-021"]
+    assert "the engine waits 60 s" in waits[0]
+
+
+@pytest.mark.parametrize("code", ["ROLL-010", "ROLL-012"])
+def test_what_a_rule_demands_speaks_of_the_supervisor_as_its_findings_do(code: str) -> None:
+    demand = next(each.demand for each in RULES if each.code == code)
+    assert [word for word in ("shutdown timeout", "supervisor", "drain") if word not in demand] == []
