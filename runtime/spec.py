@@ -18,6 +18,8 @@ class Spec:
 
     vllm: str = ""
     """The vLLM version that the plan was made for; empty: any."""
+    vllm_sure: bool = True
+    """Whether that version was stated. One read from an image's name is only compared by its release, and a difference is only said."""
     drain_seconds: float = 60
     """From the request to end until SIGTERM goes to the engine at the latest: at least the longest answer."""
     settle_seconds: float = 2

@@ -58,9 +58,11 @@ def settings(spec: Any, engine: Mapping[str, Any], server: PlannedServer, prefli
     times, image = server.times, server.config.image
     drain = ("rollout.drain_seconds", "drain")
     # A version that only a table derives from a vendor's own numbers is not held against the image.
-    sure = server.vllm and (image.reference is None or image.vllm or server.vllm in image.reference)
+    named = server.vllm and (image.reference is None or image.vllm or server.vllm in image.reference)
+    guessed = named and image.reference is not None and not image.vllm
     value = {
-        **({"vllm": put(server.vllm, "image.reference", "image")} if sure else {}),
+        **({"vllm": put(server.vllm, "image.reference", "image")} if named else {}),
+        **({"vllm_sure": put(False, "image.reference", "image")} if guessed else {}),
         "drain_seconds": put(times.drain, *drain),
         **({"settle_seconds": put(times.drain, *drain)} if times.drain < SETTLE else {}),
         "teardown_seconds": times.teardown,

@@ -115,8 +115,9 @@ def gateway(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 yield Hit(where(workload, Place.ARGS, shutdown), text, remedy, f"{shutdown.get():g}", origin=workload.origin)
 
 
-# vllm/entrypoints/cli/serve.py: with these one process per pod is the default, or one for each of the pod's own ranks.
-_OTHER_COUNTS = ("headless", "data-parallel-external-lb", "data-parallel-rank", "data-parallel-hybrid-lb", "data-parallel-start-rank")
+# vllm/entrypoints/cli/serve.py: with these one process per pod (or none) is the default, with the others one for each of its own ranks.
+_ONE = ("headless", "data-parallel-external-lb", "data-parallel-rank", "data-parallel-multi-port-external-lb")
+_OWN_RANKS = ("data-parallel-hybrid-lb", "data-parallel-start-rank")
 
 
 def api_servers(workload: Workload) -> Fact[int]:
@@ -124,11 +125,14 @@ def api_servers(workload: Workload) -> Fact[int]:
     engine = workload.engine
     stated = engine.flag("api-server-count").map(int)
     version = engine.release
+    if engine.entrypoint == "module":
+        return known(1)
     if not stated.absent or version is None or not since("api_servers_per_rank", version):
         return stated
-    if any(not engine.flag(name).absent for name in _OTHER_COUNTS):
+    if any(not engine.flag(name).absent for name in _ONE):
         return stated
-    return engine.data_parallel
+    hybrid = any(not engine.flag(name).absent for name in _OWN_RANKS)
+    return engine.data_parallel_local if hybrid else engine.data_parallel
 
 
 @rule(

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 
@@ -11,33 +12,82 @@ from interlock.runtime.words import RefusedError
 
 MIDDLEWARE = "interlock.runtime.front.Front"
 PLUGIN = "interlock"
+MODULE = "vllm.entrypoints.openai.api_server"
+FILE = MODULE.replace(".", "/") + ".py"
+CLI = ("vllm.entrypoints.cli.main", "vllm.scripts")
+"""Modules that take `serve` as their first argument."""
+FIRST_WORDS = 40
+"""Where the launcher is looked for: after env, numactl and the like."""
+SHORT = {
+    "-asc": "--api-server-count",
+    "-dp": "--data-parallel-size",
+    "-dpl": "--data-parallel-size-local",
+    "-dpn": "--data-parallel-rank",
+    "-dpr": "--data-parallel-start-rank",
+    "-dph": "--data-parallel-hybrid-lb",
+    "-dpe": "--data-parallel-external-lb",
+    "-dpm": "--data-parallel-multi-port-external-lb",
+}
+ALONE = frozenset({"--data-parallel-external-lb", "--data-parallel-rank", "--data-parallel-multi-port-external-lb"})
+"""With these one API server is the default, with the next ones one for each rank of this node (vllm/entrypoints/cli/serve.py)."""
+HYBRID = frozenset({"--data-parallel-hybrid-lb", "--data-parallel-start-rank"})
+RELEASE = re.compile(r"\d+(\.\d+)*")
 
 
-def checked(command: list[str], spec: Spec, environment: Mapping[str, str], path: Iterable[str] = ()) -> None:
-    """Raises RefusedError when this engine could not be watched or drained, or is not the one of the plan."""
+def checked(command: list[str], spec: Spec, environment: Mapping[str, str], path: Iterable[str] = ()) -> str:
+    """Raises RefusedError when this engine could not be watched or drained, or is not the one of the plan.
+
+    Returns what is to be said of its version, where that is not certain; else nothing.
+    """
     if not command:
         raise RefusedError("no command: the container's args must be the engine's, as in `run -- vllm serve MODEL`")
-    if spec.vllm:
-        _version(spec.vllm, installed(path or sys.path))
-    if not is_serve(command):
-        return
+    remark = _version(spec, installed(path or sys.path)) if spec.vllm else ""
+    if is_module(command) or is_serve(command):
+        _watched(command, environment)
+    return remark
+
+
+def _watched(command: list[str], environment: Mapping[str, str]) -> None:
     if environment.get("VLLM_USE_RUST_FRONTEND", "0").lower() not in ("", "0", "false"):
         raise RefusedError("VLLM_USE_RUST_FRONTEND is set: that server loads no middleware, so a drain would lose requests; unset it")
+    if "--grpc" in names(command):
+        raise RefusedError("--grpc serves without the middleware: nothing counts its requests, and a drain loses them; remove --grpc")
     if "--config" in names(command):
         return  # the rest may stand in that file
-    servers = number(command, "--api-server-count") or 1
+    servers = api_servers(command)
     if "--disable-log-stats" in names(command) and servers > 1:
         raise RefusedError(
-            f"--disable-log-stats with --api-server-count {servers}: no step is reported, a hang would not be seen; remove one of them"
+            f"--disable-log-stats with {servers} API servers: no step is reported, and a hang would not be seen; remove --disable-log-stats"
+            " or keep one (--api-server-count 1)"
         )
     if not follows(command) and MIDDLEWARE not in values(command, "--middleware"):
         raise RefusedError(f"--middleware {MIDDLEWARE} is missing in the engine's arguments: without it a drain loses requests; add it")
 
 
 def is_serve(command: list[str]) -> bool:
-    """Whether this is `vllm serve`, also behind a Python."""
-    words = [os.path.basename(word) for word in command[:4]]
-    return ("vllm", "serve") in itertools.pairwise(words)
+    """Whether this is `vllm serve`, also behind a Python or another wrapper, or its module with `serve`."""
+    words = [os.path.basename(word) for word in command[:FIRST_WORDS]]
+    return any(following == "serve" and word in ("vllm", *CLI) for word, following in itertools.pairwise(words))
+
+
+def is_module(command: list[str]) -> bool:
+    """Whether this is vLLM's older launcher, `python -m vllm.entrypoints.openai.api_server` or its file: always one API server."""
+    words = command[:FIRST_WORDS]
+    return ("-m", MODULE) in itertools.pairwise(words) or any(word.endswith(FILE) for word in words)
+
+
+def api_servers(command: list[str]) -> int:
+    """API server processes: what is stated, else vLLM's default (since 0.15 one for each data-parallel rank)."""
+    given, stated = names(command), number(command, "--api-server-count")
+    if is_module(command) or "--enable-elastic-ep" in given:
+        return 1
+    if stated is not None:
+        return stated
+    if follows(command):
+        return 0
+    if given & ALONE:
+        return 1
+    return number(command, "--data-parallel-size-local" if given & HYBRID else "--data-parallel-size") or 1
 
 
 def follows(command: list[str]) -> bool:
@@ -47,18 +97,19 @@ def follows(command: list[str]) -> bool:
 
 def names(command: list[str]) -> set[str]:
     """The options, without values, as vLLM reads them: underscores count as hyphens."""
-    return {_name(word) for word in command if word.startswith("--")}
+    return {_name(word) for word in command if word.startswith("-")}
 
 
 def _name(word: str) -> str:
-    return word.partition("=")[0].replace("_", "-")
+    name = word.partition("=")[0].replace("_", "-")
+    return SHORT.get(name, name)
 
 
 def values(command: list[str], option: str) -> list[str]:
     """Every value that an option has, `--option VALUE` or `--option=VALUE`."""
     found = []
     for word, following in zip(command, [*command[1:], ""], strict=True):
-        if word.startswith("--") and _name(word) == option:
+        if word.startswith("-") and _name(word) == option:
             found.append(word.partition("=")[2] if "=" in word else following)
     return found
 
@@ -81,11 +132,21 @@ def installed(path: Iterable[str]) -> str:
     return ""
 
 
-def _version(planned: str, there: str) -> None:
+def _version(spec: Spec, there: str) -> str:
+    planned = spec.vllm
     if not there:
-        raise RefusedError(f"the plan is for vLLM {planned}, and this image's Python has no vLLM: {sys.executable}")
-    if there.partition("+")[0] != planned.partition("+")[0]:  # the part after + names a build, not a version
-        raise RefusedError(f"the plan is for vLLM {planned}, but the image has {there}: change the image or the planned version")
+        return f"the plan is for vLLM {planned}, and none is on the path of {sys.executable}: its version is not compared"
+    if there.partition("+")[0] == planned.partition("+")[0]:  # the part after + names a build, not a version
+        return ""
+    text = f"the plan is for vLLM {planned}, but the image has {there}"
+    if spec.vllm_sure:
+        raise RefusedError(f"{text}: change the image or the planned version")
+    return "" if _release(there) == _release(planned) else f"{text}; the plan took it from the image's name, state image.vllm"
+
+
+def _release(version: str) -> str:
+    found = RELEASE.match(version)
+    return found.group() if found else version
 
 
 def around(environment: Mapping[str, str], spec: Spec, archive: str, mark: str) -> dict[str, str]:

@@ -21,7 +21,8 @@ def main(arguments: list[str]) -> int:
     given = spec.Spec()
     try:
         given = spec.load(os.environ)
-        command.checked(asked, given, os.environ)
+        if remark := command.checked(asked, given, os.environ):
+            words.say(remark, given.log == "json")
         running = begin.begin(asked, given)
     except words.RefusedError as error:
         as_json = given.log == "json"

@@ -322,7 +322,7 @@ def test_the_hub_is_asked_with_the_token_that_the_engine_would_send(
     if file:
         (tmp_path / file).parent.mkdir()
         (tmp_path / file).write_text("hf_file\n")
-    assert looked({"model": {"name": "org/a"}}, root=tmp_path, HF_ENDPOINT=hub(200), **environment)["hub"].seen is Seen.FINE
+    assert looked({"model": {"name": "org/a"}}, None, tmp_path, HF_ENDPOINT=hub(200), **environment)["hub"].seen is Seen.FINE
     assert HUB_TOKENS[-1] == sent
 
 

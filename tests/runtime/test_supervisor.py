@@ -288,6 +288,11 @@ def test_a_bad_spec_is_one_line_and_2(container: Container, spec: str | None, me
             {},
             "log-stats",
         ),
+        (
+            ("python3", "-m", "vllm.entrypoints.openai.api_server", "--model", "m"),
+            {},
+            "--middleware interlock.runtime.front.Front is missing",
+        ),
         (("vllm", "serve", "m", "--middleware=interlock.runtime.front.Front"), {"VLLM_USE_RUST_FRONTEND": "1"}, "VLLM_USE_RUST_FRONTEND"),
         (("no-such-program",), {}, "cannot start no-such-program: No such file or directory"),
         (("/etc/passwd",), {}, "Permission denied"),

@@ -22,6 +22,7 @@ from interlock.runtime import spec
 from interlock.runtime.preflight import hub
 from interlock.runtime.preflight import plan as preflight
 from interlock.runtime.supervise import command
+from interlock.runtime.words import RefusedError
 from tests.support import TODAY, config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -151,6 +152,66 @@ def test_models_that_preflight_cannot_find_are_not_looked_for() -> None:
     assert model({"servers[0].model": {"id": "org/mine", "path": "/mnt/mine", "weights_gib": 1}}) is None
     assert model({"servers[0].engine": {"hf_token": "hf_x"}}) is None, "preflight does not see the engine's own token"
     assert model({"servers[0].extra": {"args": ["--hf_token=hf_x"]}}) is None
+
+
+FRONT = ["--middleware", MIDDLEWARE]
+SERVE = ["vllm", "serve", "m", *FRONT]
+MODULE = ["python3", "-m", "vllm.entrypoints.openai.api_server", "--model", "m"]
+COMMANDS: list[tuple[list[str], str]] = [
+    (SERVE, ""),
+    (SERVE[:3], "ROLL-018"),
+    (MODULE, "ROLL-018"),
+    ([*MODULE, *FRONT], ""),
+    ([*MODULE, *FRONT, "--disable-log-stats", "--data-parallel-size", "2"], ""),
+    ([*SERVE, "--grpc"], "ROLL-018"),
+    ([*SERVE, "--disable-log-stats"], ""),
+    ([*SERVE, "--data-parallel-size", "2"], ""),
+    ([*SERVE, "--data-parallel-size", "2", "--disable-log-stats"], "ROLL-019"),
+    ([*SERVE, "-dp", "2", "--disable-log-stats"], "ROLL-019"),
+    ([*SERVE, "-dp", "2", "-asc", "1", "--disable-log-stats"], ""),
+    ([*SERVE, "-dp", "2", "--data-parallel-rank", "1", "--disable-log-stats"], ""),
+    ([*SERVE, "-dp", "4", "-dpl", "2", "--data-parallel-hybrid-lb", "--disable-log-stats"], "ROLL-019"),
+    ([*SERVE, "-dp", "4", "-dpl", "1", "--data-parallel-hybrid-lb", "--disable-log-stats"], ""),
+    (["numactl", "-m", "0", "python3", "-m", "vllm.entrypoints.cli.main", "serve", "m"], "ROLL-018"),
+]
+
+
+@pytest.mark.parametrize(("given", "code"), COMMANDS)
+def test_the_supervisor_and_the_rules_answer_alike(given: list[str], code: str) -> None:
+    made = workload({})
+    container = made["spec"]["template"]["spec"]["containers"][0]
+    container["args"] = given
+    told = {each.code for each in judge(recognise([Document(made)]), {}, today=TODAY)}
+    assert told & {"ROLL-018", "ROLL-019"} == ({code} if code else set())
+    if not code:
+        command.checked(given, spec.Spec(), {})
+        return
+    with pytest.raises(RefusedError):
+        command.checked(given, spec.Spec(), {})
+
+
+@pytest.mark.parametrize(
+    ("image", "there", "said"),
+    [
+        ({"reference": "registry.local/own:vllm0.33.0-7"}, "0.33.1.dev3", "but the image has 0.33.1.dev3; the plan took it from"),
+        ({"reference": "registry.local/own:vllm0.33.0-7"}, "0.33.0.dev3+g1", ""),
+        ({"reference": "registry.local/own:7", "vllm": "0.33.0"}, "0.33.1", None),
+        ({}, "0.32.0", None),
+        ({}, "0.33.0+cu130", ""),
+        ({}, "", "its version is not compared"),
+    ],
+)
+def test_only_a_stated_version_is_held_against_the_image(tmp_path: Path, image: dict[str, str], there: str, said: str | None) -> None:
+    given = spec.load({spec.VARIABLE: variable(engine({"servers[0].image": image} if image else {}))})
+    assert given.vllm == "0.33.0"
+    if there:
+        (tmp_path / f"vllm-{there}.dist-info").mkdir()
+    if said is None:
+        with pytest.raises(RefusedError, match="change the image or the planned version"):
+            command.checked(SERVE, given, {}, [str(tmp_path)])
+        return
+    found = command.checked(SERVE, given, {}, [str(tmp_path)])
+    assert said in found if said else not found
 
 
 ENVOY: dict[str, Any] = {"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "EnvoyProxy", "metadata": {"name": "proxy"}}
