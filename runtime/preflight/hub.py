@@ -41,7 +41,7 @@ def look(plan: dict[str, Any], world: World, cached: bool = False) -> Result:
     """Asks for the revision's file list with the engine's token. The hub answers 401 for a token that it does not
     know (and for a repository that is hidden from everybody), 403 for a known one without access to a gated model.
     With ``cached`` files the hub's client returns them whatever it answers, except that the revision is unknown
-    (huggingface_hub/_snapshot_download.py): the rest is no problem then.
+    (huggingface_hub/_snapshot_download.py): any other answer stops nothing then.
     """
     endpoint = (world.environment.get("HF_ENDPOINT") or DEFAULT).rstrip("/")
     name, revision = str(plan["name"]), str(plan.get("revision") or "main")
