@@ -2,6 +2,7 @@
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 KIB, MIB, GIB, TIB = 1024, 1024**2, 1024**3, 1024**4
@@ -38,6 +39,16 @@ def quantity(text: str | int | float) -> Decimal:
         raise ValueError(f"{text!r} is not a Kubernetes quantity such as 2, 500m, 16Gi")
     number, exponent, suffix = match.groups()
     return Decimal(number + (exponent or "")) * _SUFFIXES[suffix or ""]
+
+
+@lru_cache(maxsize=1024)
+def is_quantity(text: str) -> bool:
+    """Whether a text is a Kubernetes quantity."""
+    try:
+        quantity(text)
+    except ValueError:
+        return False
+    return True
 
 
 def bytes_of(text: str | int | float) -> int:

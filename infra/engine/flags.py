@@ -56,3 +56,16 @@ def _completed(option: str) -> str | None:
         return None
     matches = [name for name in vllm_names("flags").spans if name.startswith(option)]
     return matches[0] if len(matches) == 1 else None
+
+
+# Flags of kserve/python/huggingfaceserver/huggingfaceserver/__main__.py and kserve/model_server.py that vLLM lacks, or has no longer.
+_OWN = {
+    "huggingfaceserver": frozenset(
+        {"model-id", "model-dir", "http-port", "task", "tokenizer-revision", "disable-log-requests", "max-log-len", "trust-remote-code"}
+    )
+}
+
+
+def own_flag(entrypoint: str, name: str) -> bool:
+    """Whether the launcher around vLLM has a flag of that name itself, so that vLLM's parser is not asked."""
+    return name in _OWN.get(entrypoint, ())

@@ -1,9 +1,9 @@
 """KServe's InferenceService and its serving runtimes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from interlock.infra.facts import Container, Engine, Fact, NotJudged, Origin, Pod, Workload, absent, known, unknown
+from interlock.infra.facts import Container, DocumentProblem, Engine, Fact, NotJudged, Origin, Pod, Workload, absent, known, unknown
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, Overlay, origin
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
@@ -12,6 +12,8 @@ from interlock.infra.recognise.workloads import Result, engines_in
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 # The controller adds no probe that kills (Knative's queue proxy asks for readiness only): a liveness probe is its author's own.
 _ADDS: frozenset[str] = frozenset()
+# A serving runtime brings volumes (KServe's own mounts /dev/shm); one outside of the documents may as well.
+_MODEL_ADDS = frozenset({"shm"})
 # What an InferenceService may still bring to a runtime.
 _RUNTIME_ADDS = frozenset({"probes", "gpus", "shm"})
 _MOUNTED = "/mnt/models"
@@ -42,6 +44,8 @@ def read_inference_service(root: Node, document: Document, context: Context) -> 
         found = engines_in(root, source, pods, inside, _ADDS)
     for item in found:
         yield _scaled(item, predictor) if isinstance(item, Workload) else item
+        if isinstance(item, Workload):
+            yield from _bounds(source, predictor)
 
 
 def _head(predictor: Node) -> tuple[str, Fact[int]]:
@@ -66,6 +70,15 @@ def _with_workers(head: PodRead, predictor: Node, context: Context) -> tuple[Pod
     return head, PodRead(replace(head.pod, role="worker", count=count), head.reads, head.gpu)
 
 
+def _bounds(source: Origin, predictor: Node) -> Iterator[DocumentProblem]:
+    """What KServe's webhook refuses (pkg/apis/serving/v1beta1/component.go, validateReplicas); a maximum of 0 is none."""
+    fewest, most = predictor["minReplicas"].integer(), predictor["maxReplicas"].integer()
+    if fewest.known and most.known and fewest.get() > most.get() > 0:
+        text = f"minReplicas {fewest.get()} is above maxReplicas {most.get()}; KServe's webhook refuses the object"
+        remedy = f"set maxReplicas to at least {fewest.get()}"
+        yield DocumentProblem(source, "schema-broken", text, fewest.path, str(fewest.get()), remedy, fault="kserve-replicas")
+
+
 def _scaled(item: Workload, predictor: Node) -> Workload:
     minimum, maximum = predictor["minReplicas"].integer(), predictor["maxReplicas"].integer()
     fixed = maximum.known and minimum.known and maximum.get() <= minimum.get()
@@ -83,7 +96,7 @@ def _model(root: Node, source: Origin, context: Context, predictor: Node, model:
         return
     spec = Overlay(predictor.value, predictor.path, {"containers": Node([_merged(model, container, image)], model.path)})
     pods = _with_workers(read_pod(spec, root["metadata"], context, *_head(predictor)), predictor, context)
-    for item in engines_in(root, source, pods, context, _ADDS | {"shm"} if runtime else _ADDS):
+    for item in engines_in(root, source, pods, context, _MODEL_ADDS):
         if not isinstance(item, Workload):
             yield item
             continue

@@ -12,6 +12,7 @@ from interlock.infra.catalog.tables import table
 from interlock.infra.engine.words import templated
 from interlock.infra.facts import DocumentProblem, Origin
 from interlock.infra.recognise.document import MAPPING, Node, is_unknown
+from interlock.infra.values import is_quantity
 
 # Kubernetes deprecation guide: group versions that no supported API server has any more.
 REMOVED = {
@@ -39,6 +40,7 @@ _SCALARS: Mapping[str, tuple[type, ...]] = {
     "quantity": (int, float, str),
 }
 _EXPECTED = {"string": "a text", "integer": "a whole number", "boolean": "true or false", "number": "a number"}
+_QUANTITY = "a quantity such as 2, 500m or 16Gi"
 
 
 # What RayJob calls the field.
@@ -180,11 +182,13 @@ class _Walker:
         if isinstance(value, str) and templated(value):
             return
         if expected in _SCALARS and not _fits(value, expected):
-            self._mismatch(node, _EXPECTED.get(expected, "a number or a text"))
+            wanted = _QUANTITY if expected == "quantity" else "a number or a text"
+            self._mismatch(node, _EXPECTED.get(expected, wanted))
 
     def _mismatch(self, node: Node, wanted: str) -> None:
         given = {dict: "a mapping", list: "a list", str: "a text", bool: "true or false"}.get(type(node.value), "a number")
-        text = f"{wanted} belongs here, {given} is given; the API server refuses the object"
+        told = repr(node.value)[:60] if wanted == _QUANTITY else given
+        text = f"{wanted} belongs here, {told} is given; the API server refuses the object"
         quoted = given in ("a number", "true or false") and wanted == "a text"
         self.add("schema-broken", text, node.path, repr(node.value), "put it in quotes" if quoted else f"give {wanted}")
 
@@ -215,7 +219,9 @@ class _Walker:
 def _fits(value: Any, expected: str) -> bool:
     """Whether a value is certainly a scalar of the expected type."""
     kinds = _SCALARS.get(expected)
-    return kinds is not None and isinstance(value, kinds) and (kinds is _BOOLEAN or not isinstance(value, bool))
+    if kinds is None or not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not _BOOLEAN):
+        return False
+    return expected != "quantity" or not isinstance(value, str) or is_quantity(value)
 
 
 def _place(node: Node, at: str) -> Node:

@@ -7,6 +7,7 @@ from difflib import SequenceMatcher, get_close_matches
 from interlock.infra.catalog.near import like
 from interlock.infra.catalog.vllm_flags import env_status, flag_status
 from interlock.infra.catalog.vllm_tables import Standing, Status, vllm_names
+from interlock.infra.engine.flags import own_flag
 from interlock.infra.facts import Bundle, Flag, Workload
 from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.gpu_devices import official
@@ -77,6 +78,8 @@ def _why(status: Status, version: str | None) -> str:
 def unknown_flags(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     version = version_text(workload)
     for flag in unique(workload):
+        if own_flag(workload.engine.entrypoint, flag.name):
+            continue
         option = f"--{flag.name}" if len(flag.name) > 1 else f"-{flag.name}"
         status = flag_status(option, version)
         newest = status if status.standing in _GONE else _in_newest(option, status, version)

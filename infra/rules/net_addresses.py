@@ -39,9 +39,9 @@ def own_address(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
 @rule(
     "NET-013",
     Severity.WARNING,
-    demand="The engine's internal ports begin beside the port of its API.",
+    demand="The engine's internal ports begin beside the port of its API, at a number.",
     reason="VLLM_PORT is where the ports between its processes begin, not the port of the API server; both want the same one.",
-    source="vllm/envs.py VLLM_PORT, VLLM_HOST_IP; vLLM documentation, 'Environment Variables'",
+    source="vllm/envs.py VLLM_PORT, get_vllm_port; vLLM documentation, 'Environment Variables'",
     remedy="Remove VLLM_PORT, and set --port alone.",
     fault="internal-port",
     links=_ENV,
@@ -50,6 +50,11 @@ def internal_port(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
     port = engine_port(workload)
     for _, container in engine_containers(workload):
         stated = container.env.get("VLLM_PORT", Fact())
+        if stated.known and not stated.get().strip().isdecimal():
+            text = f"VLLM_PORT is {stated.get()[:60]!r}, which is no number: the engine stops with a ValueError when it asks for a port"
+            remedy = "remove VLLM_PORT, or give it the number of the first internal port"
+            yield Hit(stated.path, text, remedy, stated.get()[:60], severity=Severity.ERROR, fixes=drop(stated.path.removesuffix(".value")))
+            continue
         if stated.known and port.known and stated.get().strip() == str(port.get()):
             text = f"VLLM_PORT is {stated.get()}, where the API server listens: it is the first of the internal ports"
             remedy = "remove VLLM_PORT (the API's port is --port), or give it another number"

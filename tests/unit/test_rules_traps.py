@@ -151,6 +151,13 @@ def budget(**limits: Any) -> Manifest:
     return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "chat", "namespace": "models"}, "spec": spec}
 
 
+def inference_service(**predictor: Any) -> Manifest:
+    words = ["--model_id=Qwen/Qwen2.5-7B-Instruct", "--model_name=chat", "--task=text_generation", "--backend=vllm", "-tp=2"]
+    model = {"modelFormat": {"name": "huggingface"}, "args": words, "resources": {"limits": {"nvidia.com/gpu": "2"}}}
+    spec = {"predictor": {"model": model, **predictor}}
+    return {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "metadata": {"name": "chat"}, "spec": spec}
+
+
 def scaled(lowest: int, highest: int, query: str = "sum(vllm:num_requests_waiting)") -> Manifest:
     trigger = {
         "type": "prometheus",
@@ -251,6 +258,10 @@ GREEDY = [
         "NET-001",
         [server(lambda made: pod(made).pop("enableServiceLinks"), env(VLLM_PORT="8000")), service("vllm")],
     ),
+    ("the first internal port is a number", "NET-013", [server(env(VLLM_PORT="29500"))]),
+    ("KServe's server has flags of its own", "ARG-001", [inference_service()]),
+    ("a runtime elsewhere may mount shared memory", "MEM-010", [inference_service()]),
+    ("a maximum of zero is none for KServe", "DOC-002", [inference_service(minReplicas=3, maxReplicas=0)]),
     ("another name does not clash", "NET-001", [server(lambda made: pod(made).pop("enableServiceLinks")), service("llm-gateway")]),
     (
         "a Service in another namespace injects nothing",
@@ -588,3 +599,21 @@ def test_a_drain_is_measured_by_the_routes_of_engines_only(route: Manifest, leve
 def test_what_a_rule_demands_speaks_of_the_supervisor_as_its_findings_do(code: str) -> None:
     demand = next(each.demand for each in RULES if each.code == code)
     assert [word for word in ("shutdown timeout", "supervisor", "drain") if word not in demand] == []
+
+
+def test_kserves_model_id_is_the_model() -> None:
+    (workload,) = bundle(inference_service()).workloads
+    assert workload.engine.model.value == "Qwen/Qwen2.5-7B-Instruct"
+
+
+@pytest.mark.parametrize(
+    ("code", "path", "documents"),
+    [
+        ("DOC-002", "spec.predictor.minReplicas", [inference_service(minReplicas=3, maxReplicas=1)]),
+        ("SCALE-005", "spec.minReplicaCount", [server(), scaled(3, 1)]),
+        ("NET-013", "spec.template.spec.containers[0].env[0].value", [server(env(VLLM_PORT="tcp://10.0.0.1:80"))]),
+        ("ARG-003", "spec.template.spec.containers[0].args[0]", [server(args("--kv-cache-dtype=fp9"))]),
+    ],
+)
+def test_what_is_certainly_refused_is_an_error_where_it_stands(code: str, path: str, documents: list[Manifest]) -> None:
+    assert (code, path) in [(each.code, each.path) for each in found(*documents) if each.severity is Severity.ERROR]

@@ -118,14 +118,26 @@ def class_fields(src: Source, module: Module, name: str) -> dict[str, Facts]:
     for base in cls.bases:
         if isinstance(base, ast.Name):
             fields |= class_fields(src, where, base.id)
-    body = cls.body
+    body, listed = cls.body, _listed(cls)
     for here, after in zip(body, [*body[1:], ast.Pass()], strict=True):
         if not isinstance(here, ast.AnnAssign) or not isinstance(here.target, ast.Name) or "ClassVar" in ast.unparse(here.annotation):
             continue
         doc = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
-        facts = facts_of(hints(src, where, here.annotation))
+        members = hints(src, where, here.annotation)
+        # A text beside the literal is for names that a plugin registers: a validator refuses all others.
+        facts = facts_of(members - {("str", None)} if here.target.id in listed else members)
         fields[here.target.id] = replace(facts, default=_default(here.value), deprecated=says_deprecated(str(doc)), config=cls.name)
     return fields
+
+
+def _listed(cls: ast.ClassDef) -> set[str]:
+    """Fields whose validator refuses what is not in a list of values."""
+    found: set[str] = set()
+    for function in cls.body:
+        if isinstance(function, ast.FunctionDef) and "Valid values are" in ast.unparse(function):
+            calls = [call for call in function.decorator_list if isinstance(call, ast.Call) and ast.unparse(call.func) == "field_validator"]
+            found |= {str(literal(arg)) for call in calls for arg in call.args}
+    return found
 
 
 def says_deprecated(text: str) -> bool:
