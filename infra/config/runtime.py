@@ -1,5 +1,6 @@
 """What runs beside the engine in its pods: supervisor, preflight, liveness probe."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Self
 
@@ -33,7 +34,18 @@ class RuntimeConfig(Config):
 
     @model_validator(mode="after")
     def _of_a_supervisor(self) -> Self:
-        stated = [name for name in ("hang_seconds", "log") if getattr(self, name) != type(self).model_fields[name].default]
-        if stated and not self.supervised:
-            raise ValueError(f"{', '.join(stated)} mean nothing with supervised: false: remove one of them")
+        asked = self.asked()
+        if asked and not self.supervised:
+            raise ValueError(needs_supervisor(asked))
         return self
+
+    def asked(self) -> tuple[str, ...]:
+        """The fields by which a person asks for what only a supervised pod does."""
+        wanted = {"hang_seconds": self.hang_seconds is not None, "log": self.log is LogForm.JSON}
+        return tuple(name for name, asks in wanted.items() if asks)
+
+
+def needs_supervisor(asked: Sequence[str], otherwise: str = "set supervised: true") -> str:
+    """What is said of the fields ``asked`` of an engine without a supervisor."""
+    needs, them = ("needs", "it") if len(asked) == 1 else ("need", "them")
+    return f"{', '.join(asked)} {needs} the supervisor: remove {them}, or {otherwise}"

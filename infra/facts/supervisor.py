@@ -4,6 +4,13 @@ from dataclasses import dataclass
 
 from interlock.infra.facts.fact import Fact
 
+ARCHIVE = "interlock-runtime.pyz"
+"""File that a pod runs."""
+SETTINGS = "INTERLOCK_RUNTIME"
+"""Variable with the supervisor's settings."""
+MIDDLEWARE = "interlock.runtime.front.Front"
+"""Class that counts and refuses requests inside the engine's API server."""
+
 
 @dataclass(frozen=True, slots=True)
 class Supervisor:

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.manifests.placed import Draft, finished
-from interlock.infra.manifests.runtime import runtime_name, runtime_objects
+from interlock.infra.manifests.runtime import owner_of, runtime_name, runtime_objects
 from interlock.infra.manifests.sets import ObjectSet
 
 Objects = TypeVar("Objects", bound=ObjectSet)
@@ -13,7 +13,7 @@ Objects = TypeVar("Objects", bound=ObjectSet)
 
 def with_runtime(objects: Objects, config: ClusterConfig, stack: str, owner: str) -> Objects:
     """``objects``, led by the runtime when one of them runs it. Its name is the owner's: no two owners share one."""
-    shared = runtime_name()
+    shared = runtime_name(owner_of(stack))
     if not any(_holds(draft.manifest, shared) for draft in objects.drafts):
         return objects
     made = (finished(each, "namespace", whole=True) for each in runtime_objects(stack, config.namespace, owner))

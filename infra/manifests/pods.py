@@ -11,7 +11,7 @@ from interlock.infra.manifests.common import labels
 from interlock.infra.manifests.dra import CLAIM, claim_name
 from interlock.infra.manifests.node_pools import DO_NOT_DISRUPT
 from interlock.infra.manifests.placed import merged, put, traced
-from interlock.infra.manifests.runtime import needs_archive, runtime_volume
+from interlock.infra.manifests.runtime import needs_archive, runtime_mount, runtime_volume
 from interlock.infra.manifests.stores import pod_storage
 from interlock.infra.manifests.supervised import liveness, probe_grace, run_command, supervised
 from interlock.infra.naming import label
@@ -45,7 +45,7 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
             put({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": server.shm}}, "shm", "shm"),
             {"name": "cache", "emptyDir": {}},
             {"name": "tmp", "emptyDir": {}},
-            *([runtime_volume()[0]] if needs_archive(server, stores) else []),
+            *([runtime_volume(plan.stack)] if needs_archive(server, stores) else []),
             *put_all(storage.volumes),
         ],
         "containers": [engine_container(server, pool, put_all(storage.mounts), pods)],
@@ -112,7 +112,7 @@ def engine_container(server: PlannedServer, pool: PlannedPool, mounts: list[Any]
             {"name": "shm", "mountPath": "/dev/shm"},
             {"name": "cache", "mountPath": CACHE_DIR},
             {"name": "tmp", "mountPath": "/tmp"},
-            *([runtime_volume()[1]] if server.supervised else []),
+            *([runtime_mount()] if server.supervised else []),
             *mounts,
         ],
     }

@@ -7,7 +7,7 @@ from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.stores import PrefetchConfig, StoreConfig, StoreKind
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.manifests.placed import put
-from interlock.infra.manifests.runtime import command, digest, runtime_volume
+from interlock.infra.manifests.runtime import command, digest, runtime_mount, runtime_volume
 from interlock.infra.naming import content_hash, joined, label
 from interlock.infra.plan.stores import claim_name, folder, toleration_keys
 
@@ -64,13 +64,13 @@ def _job(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, no
         # A second pod starts only when the first is gone: one writer, also when a node is lost.
         "podReplacementPolicy": "Failed",
         "podFailurePolicy": {"rules": [never, {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]},
-        "template": {"metadata": {"labels": names}, "spec": _pod(config, store, prefetch, node)},
+        "template": {"metadata": {"labels": names}, "spec": _pod(config, store, prefetch, node, stack)},
     }
     return manifest("batch/v1", "Job", job_name(store, prefetch, node), put(config.namespace, "namespace"), names, spec=spec)
 
 
-def _pod(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, node: str) -> dict[str, Any]:
-    runtime, mount = runtime_volume()
+def _pod(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, node: str, stack: str) -> dict[str, Any]:
+    runtime, mount = runtime_volume(stack), runtime_mount()
     on_node = store.kind is StoreKind.HOST_PATH
     target: dict[str, Any] = {"hostPath": {"path": store.path, "type": "DirectoryOrCreate"}}
     if not on_node:

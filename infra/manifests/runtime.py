@@ -1,6 +1,6 @@
-"""The runtime in the cluster: its archive as an immutable ConfigMap of each namespace, and how pods run it.
+"""The runtime in the cluster: its archive as an immutable ConfigMap of each stack, and how pods run it.
 
-A ReplicaSet of an earlier revision names the ConfigMap of its own time, which therefore stays after an update. All of a namespace
+A ReplicaSet of an earlier revision names the ConfigMap of its own time, which therefore stays after an update. All of a stack
 belong to one anchor, and the cluster's garbage collector removes them with it.
 """
 
@@ -14,14 +14,14 @@ from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.stores import StoreConfig, StoreKind
 from interlock.infra.manifests.archive import NAME, archive
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
-from interlock.infra.naming import label
+from interlock.infra.naming import content_hash, label, subdomain_problem
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
 
 FOLDER = "/opt/interlock"
 ARCHIVE = f"{FOLDER}/{NAME}"
 VOLUME = "runtime"
 OWNER = "interlock"
-"""Whose runtime it is, in the names: of a whole namespace this, of an object that is made alone its own."""
+"""How the names begin of what a whole stack owns."""
 PART = label("runtime")
 """Label of the ConfigMaps: `anchor`, or `archive`."""
 
@@ -37,18 +37,25 @@ def _encoded() -> str:
     return base64.b64encode(archive()).decode()
 
 
-def anchor_name(owner: str = OWNER) -> str:
-    """Name of the anchor."""
+def owner_of(stack: str) -> str:
+    """The stack as the owner of a runtime: another stack of the namespace keeps its own when this one is destroyed."""
+    name = f"{OWNER}-{stack}"
+    return f"{OWNER}-{content_hash(stack)}" if subdomain_problem(name) else name
+
+
+def anchor_name(owner: str) -> str:
+    """Name of the anchor; ``owner``: a stack's, or the name of an object that is made alone."""
     return f"{owner}-runtime"
 
 
-def runtime_name(owner: str = OWNER) -> str:
+def runtime_name(owner: str) -> str:
     """Name of the ConfigMap with the archive, by its content."""
     return f"{owner}-runtime-{digest()}"
 
 
-def runtime_objects(stack: str, namespace: str, owner: str = OWNER) -> list[Manifest]:
-    """The anchor, and the archive, which is never changed."""
+def runtime_objects(stack: str, namespace: str, owner: str = "") -> list[Manifest]:
+    """The anchor, and the archive, which is never changed; of the stack where no ``owner`` is named."""
+    owner = owner or owner_of(stack)
     names = {"app.kubernetes.io/managed-by": MANAGED_BY, label("stack"): stack}
     anchor = manifest("v1", "ConfigMap", anchor_name(owner), namespace, names | {PART: "anchor"})
     held = {"immutable": True, "binaryData": {NAME: _encoded()}}
@@ -60,9 +67,14 @@ def part_of(made: Mapping[str, Any]) -> str:
     return str(made["metadata"].get("labels", {}).get(PART, ""))
 
 
-def runtime_volume() -> tuple[dict[str, Any], dict[str, Any]]:
-    """(volume, mount) of the archive."""
-    return {"name": VOLUME, "configMap": {"name": runtime_name()}}, {"name": VOLUME, "mountPath": FOLDER, "readOnly": True}
+def runtime_volume(stack: str) -> dict[str, Any]:
+    """The volume with the stack's archive."""
+    return {"name": VOLUME, "configMap": {"name": runtime_name(owner_of(stack))}}
+
+
+def runtime_mount() -> dict[str, Any]:
+    """Where a container has it."""
+    return {"name": VOLUME, "mountPath": FOLDER, "readOnly": True}
 
 
 def command(*words: str) -> list[str]:

@@ -8,7 +8,7 @@ from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig, StoreKind
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.manifests.prefetch import sync_container
-from interlock.infra.manifests.runtime import runtime_volume
+from interlock.infra.manifests.runtime import runtime_mount
 from interlock.infra.naming import joined, label
 from interlock.infra.plan.stores import WEIGHTS_DIR, access_mode, cache_key, claim_name
 from interlock.infra.plan.types import PlannedServer
@@ -81,10 +81,9 @@ def init_for(store: StoreConfig | None, source: StoreConfig | None, server: Plan
     """
     if store is None or source is None or store.kind is not StoreKind.NODE_SYNC:
         return [], []
-    _, mount = runtime_volume()
     folder = server.args.model.removeprefix(f"{WEIGHTS_DIR}/")
     container = sync_container(
-        folder, server.image, [mount, {"name": VOLUME, "mountPath": "/target"}, {"name": SOURCE, "mountPath": "/source"}]
+        folder, server.image, [runtime_mount(), {"name": VOLUME, "mountPath": "/target"}, {"name": SOURCE, "mountPath": "/source"}]
     )
     return [container], [volume(source, SOURCE, read_only=True)]
 

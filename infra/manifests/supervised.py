@@ -7,13 +7,13 @@ from typing import Any
 from interlock.infra.catalog.tracks import tracks
 from interlock.infra.config.pools import Allocation, Sharing
 from interlock.infra.config.runtime import LogForm
+from interlock.infra.facts.supervisor import SETTINGS
 from interlock.infra.manifests.placed import Encoded, bare, merged, put, replaced
 from interlock.infra.manifests.runtime import ARCHIVE, command
 from interlock.infra.plan.stores import WEIGHTS_DIR
 from interlock.infra.plan.types import PlannedPods, PlannedPool, PlannedServer
 from interlock.infra.values import MIB, bytes_of
 
-SETTINGS = "INTERLOCK_RUNTIME"
 PREFLIGHT = "preflight"
 SETTLE = 2
 """Seconds that a drain lasts at least, where it may."""

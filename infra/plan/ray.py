@@ -34,7 +34,8 @@ def _fractions(config: ClusterConfig, server: ServerConfig) -> Iterator[str]:
     share = next(pool.share for pool in config.pools if pool.name == server.pool)
     if share.kind in (Sharing.TIME_SLICING, Sharing.MPS) and (server.gpus or 1) > 1:
         told = f"gpus {server.gpus} of cards in {share.replicas} shares each"
-        yield f"fractional placement ({told}): the device plugin does not say on which card a share lies, Ray's bundles do"
+        known = "the device plugin does not say on which card a share lies, Ray gives whole cards and fractions of one (num_gpus)"
+        yield f"fractional placement ({told}): {known}"
 
 
 def _low_load(config: ClusterConfig, server: ServerConfig) -> Iterator[str]:

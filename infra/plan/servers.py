@@ -12,6 +12,7 @@ from interlock.infra.config.models import ImageConfig
 from interlock.infra.config.pools import PoolConfig
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs, ServeArgs
+from interlock.infra.facts.supervisor import MIDDLEWARE
 from interlock.infra.plan.derive.engine import Engine, engines, most_replicas, version_of
 from interlock.infra.plan.layout import Layout, group_of
 from interlock.infra.plan.models import ModelShape, fit, model_shape
@@ -20,7 +21,7 @@ from interlock.infra.plan.quota import beyond_quota
 from interlock.infra.plan.ray import ray_decision
 from interlock.infra.plan.reasons import Reason
 from interlock.infra.plan.rollout import decide_rollout
-from interlock.infra.plan.runtime import MIDDLEWARE, decide_hang, decide_runtime, step_seconds
+from interlock.infra.plan.runtime import decide_hang, decide_runtime, predicted_step, step_seconds
 from interlock.infra.plan.shares import beyond_its_share
 from interlock.infra.plan.start import server_start
 from interlock.infra.plan.stores import model_path, weights_store
@@ -57,13 +58,13 @@ def planned_server(config: ClusterConfig, index: int, made: Engine, room: Room) 
     rollout = decide_rollout(server, demand, room.free, why, left=room.quota, crowded=crowded)
     store = weights_store(config, server)
     start = server_start(server, engine, pool, store, weights=shape.weight_bytes, nodes=lies.nodes)
-    supervised = decide_runtime(server, why)
-    step = step_seconds(made, shape, offloaded)
+    supervised = decide_runtime(server, f"servers[{index}]", why)
+    step, bound = step_seconds(server, predicted_step(made, shape, offloaded))
     times = time_budget(server, start, rollout, demand.count, supervised=supervised, step=step)
     shm = decide_shm(server, engine, lies, why)
     decide_times(server, times, start, why, waits=rollout.waits(demand.count))
     if supervised:
-        decide_hang(server, times, step, why)
+        decide_hang(server, times, bound, why)
     return PlannedServer(
         **_identity(config, index),
         **_counts(server, lies, engine),

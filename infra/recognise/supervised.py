@@ -4,9 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 
 from interlock.infra.facts import Container, Fact, Role, Supervisor, known, unknown
+from interlock.infra.facts.supervisor import ARCHIVE, SETTINGS
 
-ARCHIVE = "interlock-runtime.pyz"
-SETTINGS = "INTERLOCK_RUNTIME"
 DEFAULTS: Mapping[str, float] = {"drain_seconds": 60, "teardown_seconds": 25}
 """What the supervisor takes where its settings say nothing (docs/runtime.md)."""
 

@@ -1,16 +1,16 @@
 """Our supervisor around an engine: whether it can drain it, and whether its probe can tell a hang from a long step."""
 
+import json
 import math
 from collections.abc import Iterable, Iterator
 
 from interlock.infra.facts import Bundle, Fact, Place, Workload
-from interlock.infra.rules.findings import Severity
+from interlock.infra.facts.supervisor import MIDDLEWARE, SETTINGS
+from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.net_routes import engines_behind
 from interlock.infra.rules.reading.units import engine_containers, switched_on, where
 from interlock.infra.rules.roll_drain import api_servers, drain
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
-
-MIDDLEWARE = "interlock.runtime.front.Front"
 
 
 @rule(
@@ -75,7 +75,24 @@ def silence(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
                 continue
             why = "the planner's upper bound" if predicted.known else "a kernel that is compiled at its first use"
             text = f"{limit.get():g} s without a step count as a hang, but a step may take {need:g} s ({why})"
-            yield Hit(limit.path, text, f"allow {need:g} s or more", f"{limit.get():g}", fixes=put(limit.path, f"{math.ceil(need)}"))
+            told = _told(workload, math.ceil(need))
+            remedy = f"allow {math.ceil(need)} s or more" + (f', and write "hang_seconds":{math.ceil(need)} in {SETTINGS}' if told else "")
+            yield Hit(limit.path, text, remedy, f"{limit.get():g}", fixes=(*put(limit.path, f"{math.ceil(need)}"), *told))
+
+
+def _told(workload: Workload, need: int) -> tuple[Fix, ...]:
+    """The change of the supervisor's own limit, where one is stated that is too short. In our config one field says both."""
+    given = workload.engine.env.get(SETTINGS, Fact())
+    if workload.origin.ours or not given.known:
+        return ()
+    try:
+        stated = json.loads(given.get())
+    except ValueError:
+        return ()
+    limit = stated.get("hang_seconds", 0) if isinstance(stated, dict) else 0
+    if not isinstance(limit, int | float) or not 0 < limit < need:
+        return ()
+    return put(given.path, json.dumps({**stated, "hang_seconds": need}, separators=(",", ":")))
 
 
 def _longest(bundle: Bundle) -> tuple[float | None, str]:

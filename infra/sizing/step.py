@@ -10,8 +10,8 @@ HOST_BYTES = 5e9
 FIRST_USE = 60.0
 """Seconds of a step that meets a kernel for the first time: it is compiled or tuned. Not measured: an allowance."""
 
-UNKNOWN = 300.0
-"""Seconds of a step of a model whose shapes are not known: vLLM itself gives a worker no longer (VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS)."""
+UNSHAPED = 300.0
+"""Seconds of a step of a model whose shapes are not known. Not measured: an allowance."""
 
 
 def longest_step(*, weights: int, width: int, tokens: int, context: int, ranks: int, offloaded: int = 0) -> float:

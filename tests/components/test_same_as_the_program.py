@@ -8,7 +8,7 @@ import pytest
 from interlock.cli.stackfile import read_stack
 from interlock.components.model_route import ModelRoute
 from interlock.components.vllm_server import VllmServer
-from interlock.infra.manifests.runtime import runtime_name
+from interlock.infra.manifests.runtime import owner_of, runtime_name
 from interlock.infra.preview import preview
 from interlock.stacks.program import deploy
 from interlock.stacks.settings import Settings
@@ -44,7 +44,7 @@ def test_a_server_alone_is_the_server_of_the_stack() -> None:
     pod = alone["chat-deployment"]["spec"]["template"]["spec"]
     (volume,) = (each for each in pod["volumes"] if each["name"] == "runtime")
     assert volume["configMap"].pop("name") == runtime_name("chat")
-    volume["configMap"]["name"] = runtime_name()
+    volume["configMap"]["name"] = runtime_name(owner_of("dev"))
     assert {name: each for name, each in alone.items() if name not in parts} == objects(seen, server.name)
 
 

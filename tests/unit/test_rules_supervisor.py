@@ -5,16 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from interlock.infra.catalog.hub import ELSEWHERE, PUBLIC, TOKENS
 from interlock.infra.catalog.tables import table
+from interlock.infra.errors import ConfigError
+from interlock.infra.facts.supervisor import MIDDLEWARE, SETTINGS
 from interlock.infra.manifests.render import render
 from interlock.infra.manifests.supervised import PROBE_GRACE
-from interlock.infra.plan.runtime import MIDDLEWARE
 from interlock.infra.preview import preview
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.recognise.supervised import DEFAULTS
-from interlock.infra.rules import roll_supervisor
 from interlock.infra.rules.judge import judge
 from interlock.infra.rules.reading.units import pod_units
 from interlock.infra.sizing.step import FIRST_USE, longest_step
@@ -24,6 +25,8 @@ from interlock.runtime.preflight import plan as preflight
 from interlock.runtime.supervise import command
 from interlock.runtime.words import RefusedError
 from tests.support import TODAY, config
+from tests.support.fixes import applied
+from tools.findings.examples import examples
 
 ROOT = Path(__file__).resolve().parents[2]
 BARE = {"servers[0].runtime": {"supervised": False}}
@@ -40,7 +43,11 @@ def workload(changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def engine(changes: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = workload(changes)["spec"]["template"]["spec"]["containers"][0]
+    return engine_of(workload(changes))
+
+
+def engine_of(made: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = made["spec"]["template"]["spec"]["containers"][0]
     return found
 
 
@@ -144,6 +151,61 @@ def test_the_supervisor_is_told_the_pod_as_patches_leave_it() -> None:
     assert "pre_stop_seconds" not in told({}, lifecycle={"preStop": {"sleep": None, "exec": {"command": ["mine"]}}})
 
 
+@pytest.mark.parametrize(
+    ("runtime", "told"),
+    [
+        ({"hang_seconds": 60}, "hang_seconds needs the supervisor: remove it, or set supervised: true"),
+        ({"hang_seconds": 60, "log": "json"}, "hang_seconds, log need the supervisor: remove them"),
+        ({"preflight": False, "log": "text"}, ""),
+    ],
+)
+def test_what_only_the_supervisor_does_is_not_asked_of_a_bare_engine(runtime: dict[str, Any], told: str) -> None:
+    if not told:
+        config({"servers[0].runtime": {"supervised": False, **runtime}})
+        return
+    with pytest.raises(ConfigError, match=told):
+        config({"servers[0].runtime": {"supervised": False, **runtime}})
+
+
+def test_what_only_the_supervisor_does_is_not_asked_of_a_vllm_that_runs_bare() -> None:
+    old = {"servers[0].image": {"reference": "vllm/vllm-openai:v0.11.0"}}
+    engine(old | {"servers[0].runtime": {"preflight": False}})
+    with pytest.raises(ConfigError, match=r"servers\[0\].runtime: hang_seconds needs the supervisor: .* vLLM 0.12"):
+        engine(old | {"servers[0].runtime": {"hang_seconds": 60}})
+
+
+def test_a_step_that_the_engine_is_told_to_wait_for_is_no_hang() -> None:
+    def limit(changes: dict[str, Any]) -> str:
+        return str(engine(changes)["livenessProbe"]["exec"]["command"][-1])
+
+    assert limit({}) == "120"
+    assert limit({"servers[0].extra": {"env": {"VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS": "1800"}}}) == "1800"
+    assert limit({"servers[0].extra": {"env": {"VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS": "30"}}}) == "120"
+
+
+def test_no_stack_mounts_what_another_ones_destroy_removes() -> None:
+    def maps(stack: str) -> set[str]:
+        read = config({})
+        made = render(read, preview(read, stack, today=TODAY))
+        names = {each["metadata"]["name"] for each in made if each["kind"] == "ConfigMap"}
+        volumes = next(each for each in made if each["kind"] == "Deployment")["spec"]["template"]["spec"]["volumes"]
+        assert {each["configMap"]["name"] for each in volumes if "configMap" in each} <= names
+        return names
+
+    assert maps("one")
+    assert not maps("one") & maps("Two_2")
+
+
+def test_the_remedy_of_a_short_limit_changes_what_the_supervisor_is_told_too() -> None:
+    made = yaml.safe_load(examples()["ROLL-020"].bad)
+    container = made["spec"]["template"]["spec"]["containers"][0]
+    setting = next(each for each in container["env"] if each["name"] == SETTINGS)
+    setting["value"] = '{"drain_seconds": 300, "hang_seconds": 20}'
+    (found,) = (each for each in judge(recognise([Document(made)]), today=TODAY) if each.code == "ROLL-020")
+    after = engine_of(applied(made, found.fixes))
+    assert json.loads(variable(after)) == {"drain_seconds": 300, "hang_seconds": int(after["livenessProbe"]["exec"]["command"][-1])}
+
+
 def test_models_that_preflight_cannot_find_are_not_looked_for() -> None:
     def model(changes: dict[str, Any]) -> Any:
         return json.loads(variable(engine(changes)))["preflight"].get("model")
@@ -234,8 +296,8 @@ def test_a_part_whose_drain_is_shorter_than_the_longest_answer_is_told(stated: d
 
 def test_each_number_and_name_that_two_rooms_know_is_the_same() -> None:
     assert {name: spec.DEFAULTS[name] for name in DEFAULTS} == DEFAULTS
-    assert MIDDLEWARE == roll_supervisor.MIDDLEWARE == command.MIDDLEWARE
     assert (ELSEWHERE, TOKENS[:2], PUBLIC) == ((hub.MODELSCOPE,), hub.TOKENS, hub.DEFAULT)
+    assert (SETTINGS, MIDDLEWARE) == (spec.VARIABLE, command.MIDDLEWARE)
     page = (ROOT / "docs" / "runtime.md").read_text()
     for row in table("drains.json")["parts"]:
         assert f"| {row['part']} | `{row['setting']}` | {row['seconds']} | {row['source']} |" in page
