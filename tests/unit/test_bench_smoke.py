@@ -97,7 +97,7 @@ def test_the_output_of_a_benchmark_is_shown_and_its_goals_are_kept(capsys: pytes
 
 def test_an_unknown_benchmark_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(
-        ToolError, match="there is no such benchmark; there are check, command, frame, plan, platform, policies, prod, runtime, sizing"
+        ToolError, match="no such benchmark; there are check, command, frame, plan, platform, policies, prod, replicas, runtime, sizing"
     ):
         bench.main(["skeleton"])
 
