@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from interlock.cli.size_lines import FIELDS, answer_of, argument_of, request_of
+from interlock.cli.size_lines import FIELDS, LEFT_OUT, answer_of, argument_of, request_of
 from interlock.infra.catalog import gpus, models
 from interlock.infra.catalog.near import near_gpus, near_models, nearest
 from interlock.infra.catalog.vllm_tables import vllm_names
@@ -71,7 +71,7 @@ def run(options: Namespace) -> int:
 def _answer(case: dict[str, Any], *, as_json: bool) -> int:
     problems = list(_unknown_names(case))
     request, strange = request_of({name: value for name, value in case.items() if name not in {field for field, _ in problems}})
-    told = [problem for _, problem in problems] + [Problem("", text, "interlock size") for text in strange]
+    told = [problem for _, problem in problems] + [Problem("", text.removesuffix(LEFT_OUT), "interlock size") for text in strange]
     if told:
         raise ConfigError(told)
     result = size_request(request)

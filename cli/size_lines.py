@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from interlock.infra.engine.flags import shape
 from interlock.infra.facts import Fact, known
 from interlock.infra.sizing import Entry, Estimate, SizingRequest, SizingResult, Verdict, size, start_refusals
 from interlock.infra.sizing.ask import Card, Model, Question, ask
-from interlock.infra.sizing.follows import FOLLOWED, JOINED, literal, mapping, switch, word
+from interlock.infra.sizing.follows import FOLLOWED, JOINED, WHOLE, literal, mapping, number, parts, switch, whole, word
 
 SHORT: Mapping[str, str] = {
     "tp": "tensor-parallel-size",
@@ -28,6 +28,8 @@ _TEXTS = ("model", "gpu", "mig_profile", "vllm_version")
 _OTHERS = ("id", "config", "draft_config", "engine", "entry", "n_gpus", "spec_decode")
 FIELDS = frozenset({*SHORT, *_INTEGERS, *_NUMBERS, *_TEXTS, *_OTHERS})
 """Fields of a case that are not engine arguments under vLLM's own name."""
+LEFT_OUT = ": left out"
+"""How what is said about a field of a case ends: the case is answered without it."""
 _LARGEST_BLOCK = 256
 _SHORT_LENGTH = 2048
 _LAST_V0 = "0.7.3"
@@ -52,7 +54,7 @@ def request_of(case: Mapping[str, Any]) -> tuple[SizingRequest, tuple[str, ...]]
 
 
 def _left_out(found: Question) -> list[str]:
-    return [f"{name} = {why} and left out" if why.endswith("is out of range") else f"{why}: left out" for name, why in found.open.items()]
+    return [f"{name} = {why}{LEFT_OUT}" if why.endswith("is out of range") else f"{why}{LEFT_OUT}" for name, why in found.open.items()]
 
 
 def argument_of(name: str) -> str:
@@ -70,11 +72,11 @@ def _arguments(case: Mapping[str, Any], strange: list[str]) -> dict[str, Fact[st
             continue
         flag = argument_of(name)
         if not flag:
-            strange.append(f"{name} is neither a field of a case nor an argument of vLLM: left out")
+            strange.append(f"{name} is neither a field of a case nor an argument of vLLM{LEFT_OUT}")
         elif flag not in flags:
             text = _text_of(flag, value)
             if text is None:
-                strange.append(f"{name} = {str(value)[:60]!r} makes no sense and is left out")
+                strange.append(f"{name} = {str(value)[:60]!r} is not {_form(flag)}{LEFT_OUT}")
             elif not (flag == "block-size" and text.isdecimal() and int(text) > _LARGEST_BLOCK):
                 flags[flag] = known(text, name)  # above that it is what the engine settled on for a hybrid, not what was asked
     _completed(case, flags)
@@ -91,9 +93,18 @@ def _completed(case: Mapping[str, Any], flags: dict[str, Fact[str]]) -> None:
         flags["tensor-parallel-size"] = known(str(max(1, total // max(rest, 1))))
 
 
+def _reader(flag: str) -> Callable[[str], Any]:
+    follow = FOLLOWED.get(flag)
+    return follow.read if follow else mapping if flag == "speculative-config" else switch if flag == "enable-lora" else str
+
+
+def _form(flag: str) -> str:
+    """What an argument takes, in words."""
+    return _FORMS.get(_reader(flag), "a text")
+
+
 def _text_of(flag: str, value: Any) -> str | None:
     """The value as a command line would hold it; None where the argument cannot take it."""
-    follow = FOLLOWED.get(flag)
     if isinstance(value, bool):
         text = str(value).lower()
     elif isinstance(value, Mapping | list):
@@ -102,7 +113,7 @@ def _text_of(flag: str, value: Any) -> str | None:
         text = str(int(value))
     else:
         text = str(value).strip()
-    reader = follow.read if follow else mapping if flag == "speculative-config" else switch if flag == "enable-lora" else str
+    reader = _reader(flag)
     if not text or (reader in (word, literal) and not isinstance(value, str)):
         return None
     try:
@@ -121,7 +132,7 @@ def _beside(case: Mapping[str, Any], strange: list[str]) -> dict[str, Any]:
             if value is not None and (said := read(value)) is not None:
                 found[name] = said
             elif value is not None:
-                strange.append(f"{name} = {str(value)[:60]!r} makes no sense and is left out")
+                strange.append(f"{name} = {str(value)[:60]!r} is not {_FORMS.get(read, 'a text')}{LEFT_OUT}")
     draft = _object(case, "draft_config", strange)
     if draft is not None:
         found["draft_config"] = draft
@@ -164,6 +175,17 @@ def _plain_text(value: Any) -> str | None:
     return value.strip() if isinstance(value, str) and value.strip() else None
 
 
+_FORMS: Mapping[Callable[[Any], Any], str] = {
+    whole: f"a whole number such as {WHOLE}",
+    number: "a number such as 0.9",
+    switch: "true or false",
+    mapping: "a JSON object",
+    parts: "whole numbers between commas",
+    _integer: "a whole number",
+    _number: "a number",
+}
+
+
 def _object(case: Mapping[str, Any], name: str, strange: list[str]) -> dict[str, Any] | None:
     value = case.get(name)
     if isinstance(value, str):
@@ -174,7 +196,7 @@ def _object(case: Mapping[str, Any], name: str, strange: list[str]) -> dict[str,
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return dict(value)
     if value is not None:
-        strange.append(f"{name} = {str(value)[:60]!r} makes no sense and is left out")
+        strange.append(f"{name} = {str(value)[:60]!r} is not a JSON object{LEFT_OUT}")
     return None
 
 

@@ -11,7 +11,8 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(file.read_text("utf-8"))
     except OSError as error:
-        raise ValueError(f"cannot be read: {error.strerror}") from None
+        inside = "the folder's config.json " if path.is_dir() else ""
+        raise ValueError(f"{inside}cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ValueError("is not UTF-8 text") from None
     except ValueError as error:

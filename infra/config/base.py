@@ -1,9 +1,9 @@
 """The base of everything a person writes."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from interlock.infra.catalog.images import reference_problem
 from interlock.infra.naming import check_name, host_problem, label_key_problem, label_value_problem, subdomain_problem
@@ -14,6 +14,16 @@ class Config(BaseModel):
     """Frozen, closed to unknown keys; the docstring under each field is its published description."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=())
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_value_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, bool):
+            kinds = cls.model_fields[str(info.field_name)].annotation
+            kinds = get_args(kinds) or (kinds,)
+            if (int in kinds or float in kinds) and bool not in kinds:
+                raise ValueError(f"{value}: a number is meant")
+        return value
 
 
 def _checked(problem_of: Callable[[str], str | None]) -> AfterValidator:

@@ -7,6 +7,9 @@ from pydantic import Field, model_validator
 
 from interlock.infra.config.base import Config
 
+MOST_REQUESTS, MOST_TOKENS = 10**6, 10**8
+"""Beyond what any server has: a slip of the finger, which would come out as memory that no card has."""
+
 
 class Goal(StrEnum):
     """What matters most."""
@@ -29,13 +32,13 @@ class Task(StrEnum):
 class WishesConfig(Config):
     """What is known about the use of a model. All of it is optional; what the plan takes in its place is named among its reasons."""
 
-    longest_prompt: int | None = Field(default=None, ge=1)
+    longest_prompt: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
     """Longest prompt in tokens; omit for what the model and the card hold (8192 when only longest_answer is stated)."""
-    longest_answer: int | None = Field(default=None, ge=1)
+    longest_answer: int | None = Field(default=None, ge=1, le=MOST_TOKENS)
     """Longest answer in tokens; omit for what the model and the card hold (2048 when only longest_prompt is stated)."""
-    concurrent: int | None = Field(default=None, ge=1)
+    concurrent: int | None = Field(default=None, ge=1, le=MOST_REQUESTS)
     """Requests at the same time over all replicas; omit for the engine's own limit."""
-    requests_per_second: float | None = Field(default=None, gt=0)
+    requests_per_second: float | None = Field(default=None, gt=0, le=MOST_REQUESTS)
     """Requests per second over all replicas, in place of ``concurrent``: multiplied by half of longest_answer_seconds."""
     goal: Goal = Goal.BALANCED
     """latency (short steps, more cards per replica where they are free), throughput (large steps) or balanced."""

@@ -2,10 +2,11 @@
 
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from interlock.infra.engine.options import problem, words
+from interlock.infra.sizing.follows import WHOLE, whole
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=())
 
@@ -18,6 +19,14 @@ class EngineArgs(BaseModel):
     """Engine flags a person may set: these, and every other one by its name (engine-args.md). What is left out is decided by the plan."""
 
     model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True, protected_namespaces=())
+
+    @field_validator("max_model_len", "max_num_seqs", "max_num_batched_tokens", "max_num_queued_tokens", mode="before")
+    @classmethod
+    def _as_the_parser_reads_it(cls, value: Any) -> Any:
+        try:
+            return (max(whole(value), 0) or value) if isinstance(value, str) else value
+        except ValueError:
+            raise ValueError(f"{value[:40]!r} is not an integer such as {WHOLE}") from None
 
     tensor_parallel_size: int | None = Field(default=None, ge=1, le=64)
     """GPUs that share each layer (TP)."""

@@ -12,6 +12,9 @@ _SCALE = {"k": 1000, "K": 1024, "m": 10**6, "M": 1024**2, "g": 10**9, "G": 1024*
 _LARGEST = 10**15
 
 
+WHOLE = "32768, 32k (32000) or 32K (32768)"
+
+
 def whole(text: str) -> int:
     """A whole number as vLLM's parser reads it (``32k``, ``1.5M``, ``auto`` as -1). Raises ValueError."""
     plain = text.strip()

@@ -83,6 +83,10 @@ def test_a_good_configuration_loads_and_survives_json() -> None:
             {"min_replicas": 3, "max_replicas": 2},
             "servers[0].autoscale: min_replicas 3 is above max_replicas 2",
         ),
+        (("servers", 0, "replicas"), True, "servers[0].replicas: True: a number is meant"),
+        (("servers", 0, "wishes"), {"concurrent": 10**9}, "servers[0].wishes.concurrent: 1000000000 is out of range: it must be at most"),
+        (("servers", 0, "engine"), {"max_model_len": "32kk"}, "servers[0].engine.max_model_len: '32kk' is not an integer such as 32768"),
+        (("servers", 0, "engine"), {"max_model_len": "-1k"}, "servers[0].engine.max_model_len: '-1k' is not an integer"),
         (("waivers",), [{"code": "GPU-001"}], "waivers[0].reason: is required and missing"),
         (("servers", 0, "engine"), {"max_loras": 4}, "without enable_lora"),
         (("version",), 2, "version"),
@@ -92,6 +96,11 @@ def test_a_fault_is_named_by_field_value_and_reason(path: tuple[str | int, ...],
     found = messages(changed(path, value))
     assert any(message in each for each in found), found
     assert all(each.endswith("(Pulumi.dev.yaml)") for each in found)
+
+
+@pytest.mark.parametrize(("written", "meant"), [("32k", 32000), ("32K", 32768), ("16384", 16384), (8192, 8192)])
+def test_a_length_of_a_stack_is_read_as_vllms_parser_reads_it(written: object, meant: int) -> None:
+    assert load(changed(("servers", 0, "engine"), {"max_model_len": written})).servers[0].engine.max_model_len == meant
 
 
 def test_replicas_outside_the_bounds_of_the_autoscaler_are_refused_where_they_were_written() -> None:

@@ -70,7 +70,8 @@ def test_lines_can_come_from_standard_input() -> None:
     ("arguments", "words"),
     [
         (["-m", "Qwen/Qwen3-8B", "-a", "nonsense"], "is not name=value"),
-        (["-m", "Qwen/Qwen3-8B", "-a", "max_num_seqs=many"], "max_num_seqs = 'many' makes no sense"),
+        (["-m", "Qwen/Qwen3-8B", "-a", "max_num_seqs=many"], "max_num_seqs = 'many' is not a whole number such as 32768"),
+        (["-m", str(Path(__file__).parent), "-g", "H100"], "the folder's config.json cannot be read"),
         (["--jsonl", "/nowhere/at/all"], "cannot be read"),
         (["-m", "Qwen/Qwen3-8", "-g", "H100"], "'Qwen/Qwen3-8' is not in the catalog (near: Qwen/Qwen3-8B"),
         (["-m", "./nowhere", "-g", "H100"], "is neither a file or folder nor in the catalog"),
@@ -174,7 +175,7 @@ def test_a_length_is_taken_as_vllm_takes_it(typed: str, meant: int) -> None:
 def test_a_length_that_is_no_number_is_a_message() -> None:
     result = run("-m", "Qwen/Qwen3-8B", "-g", "H100", "--max-model-len", "long")
     assert result.exit_code == 2
-    assert "max_model_len = 'long' makes no sense" in result.stderr
+    assert "max_model_len = 'long' is not a whole number such as 32768, 32k (32000)" in result.stderr
 
 
 @pytest.mark.parametrize("words", ["dtype=half", "dtype=auto", "quantization=fp8", "quantization=AWQ", "quantization=4-bit (GPTQ)"])
