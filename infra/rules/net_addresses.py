@@ -51,7 +51,7 @@ def internal_port(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
     for _, container in engine_containers(workload):
         stated = container.env.get("VLLM_PORT", Fact())
         if stated.known and not stated.get().strip().isdecimal():
-            text = f"VLLM_PORT is {stated.get()[:60]!r}, which is no number: the engine stops with a ValueError when it asks for a port"
+            text = f"VLLM_PORT is {stated.get()[:60]!r}, which is not a number: the engine stops with a ValueError when it asks for a port"
             remedy = "remove VLLM_PORT, or give it the number of the first internal port"
             yield Hit(stated.path, text, remedy, stated.get()[:60], severity=Severity.ERROR, fixes=drop(stated.path.removesuffix(".value")))
             continue
