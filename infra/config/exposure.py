@@ -36,6 +36,13 @@ class RouteConfig(Config):
     paths: tuple[PathPrefix, ...] = Field(default=("/v1",), min_length=1)
     """Path prefixes that are exposed."""
 
+    @property
+    def entry(self) -> tuple[str, ...]:
+        """Where requests come in: routes of one host contradict each other only there."""
+        if self.kind is RouteKind.HTTPROUTE:
+            return (self.kind, self.gateway, self.gateway_namespace or "")
+        return (self.kind, self.ingress_class if self.kind is RouteKind.INGRESS else "")
+
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
         if self.kind is RouteKind.LOAD_BALANCER and (self.tls_secret or self.paths != ("/v1",)):

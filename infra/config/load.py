@@ -107,6 +107,7 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
             store = getattr(server, field)
             if store is not None and store not in stores:
                 yield f"servers[{index}].{field}", f"{store!r} is not a store of this stack; stores: {_listed(stores)}"
+        yield from _taken(config, index)
         if len(server.name) + LONGEST_SUFFIX > LABEL_LIMIT:
             room = LABEL_LIMIT - LONGEST_SUFFIX
             yield (
@@ -167,3 +168,17 @@ def _listed(names: list[str]) -> str:
 
 def _kind(data: object) -> str:
     return {str: "text", list: "a list", type(None): "empty"}.get(type(data), f"a {type(data).__name__}")
+
+
+def _taken(config: ClusterConfig, index: int) -> Iterator[tuple[str, str]]:
+    """A host and path that an earlier server has at the same gateway: one of the two gets every request, whatever model they name."""
+    own = config.servers[index].route
+    for other in config.servers[:index]:
+        route = other.route
+        if own is None or route is None or (own.host, own.entry) != (route.host, route.entry):
+            continue
+        both = [path for path in own.paths if path in route.paths]
+        if both:
+            shown = f"{own.host}{both[0]} leads to server {other.name} already: one of the two would get every request"
+            yield f"servers[{index}].route.host", f"{shown}; give each a host of its own"
+            return

@@ -44,6 +44,7 @@ def read_arguments(words: Sequence[Word], *, split: bool = False) -> Arguments:
     result.complete &= not (lost and named)
     result.flags = _merge_dotted(result.flags)
     _repeated(result)
+    _two_models(result)
     return result
 
 
@@ -260,6 +261,16 @@ def _put(target: dict[str, Any], keys: list[str], value: Any) -> None:
             target[key] = inner
         target = inner
     target[keys[-1]] = value
+
+
+def _two_models(result: Arguments) -> None:
+    """A model before the flags and another one by ``--model``: the parser moves the second to the front and refuses the first as
+    unrecognized; versions before that parser served the first without a word."""
+    first = next((word for word in result.positionals if word.known and not templated(word.text)), None)
+    for flag in result.flags:
+        if first is not None and flag.name == "model" and flag.value.known and flag.value.get() not in (first.text, ""):
+            said = f"--model {flag.value.get()[:60]!r} names a second model beside {first.text[:60]!r}: an engine serves one"
+            result.problems.append(ArgProblem("broken-arg", said, flag.path, "remove --model, or name that model in its place"))
 
 
 def _repeated(result: Arguments) -> None:

@@ -282,6 +282,8 @@ class Workload:
     """Name of the governing Service (StatefulSet ``serviceName``)."""
     autoscaled: bool = False
     """The object itself says that something scales it (KubeAI minReplicas, Knative, chart values)."""
+    longest_answer: Fact[float] = Fact()
+    """Seconds of the longest answer that a client may wait for, where something states it."""
     operator_adds: frozenset[str] = frozenset()
     """What an operator adds by itself: ``probes``, ``shm``, ``gpus``, ``service-links-off``, ``ports``."""
     paths: Mapping[Place, str] = field(default_factory=dict)

@@ -107,6 +107,8 @@ def supervised(spec: Any, container: str, server: PlannedServer, pool: PlannedPo
     if engine is None:
         return spec
     wanted = server.config.runtime.preflight
+    if not (_listed(engine, "env") and _listed(spec, "initContainers")):
+        return spec  # a patch wrote what is no list: it stays as it is, and is refused for that
     env = _items(engine, "env")
     if not any(_is(each, SETTINGS) for each in env):
         env = [*env, settings(spec, engine, server, _looks(spec, engine, server, pool, pods) if wanted else {})]
@@ -183,6 +185,10 @@ def _at(node: Any, *keys: str) -> Any:
 def _items(node: Any, key: str) -> list[Any]:
     found = bare(_at(node, key))
     return found if isinstance(found, list) else []
+
+
+def _listed(node: Any, key: str) -> bool:
+    return isinstance(bare(_at(node, key)), list | None)
 
 
 def _is(item: Any, name: str) -> bool:

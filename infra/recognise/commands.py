@@ -10,6 +10,7 @@ from interlock.infra.facts import ArgProblem, Fact, known
 from interlock.infra.recognise.env import Environment, expand, expand_known
 from interlock.infra.recognise.images import Image
 from interlock.infra.recognise.shell import Shell
+from interlock.infra.recognise.supervised import after_supervisor
 
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 _HOUSEKEEPING = frozenset({"set", "mkdir", "cd", "exit", "wait", "source", ".", "chmod", "rm", "mv", ""})
@@ -83,6 +84,10 @@ def find_launch(command: Sequence[Word], args: Sequence[Word], context: CommandC
     words = (*command, *args)
     if not words:
         return _bare_image(context.image)
+    supervised = after_supervisor([word.text for word in words])
+    if supervised is not None:  # it starts what follows as the container itself would, and never the image's own entrypoint
+        words = words[supervised:]
+        return find_launch(words, (), context) if words else Launch("idle", "run")
     if command and _base(command[0].text) in table(_FILE)["idle"] and _base(command[0].text) not in table(_FILE)["runs"]:
         return Launch("idle", _base(command[0].text))  # what follows are its arguments, whatever they look like
     found = _direct(words, context, 0)

@@ -8,6 +8,7 @@ from interlock.infra.facts import DocumentProblem, Origin, Pool, Route, Workload
 from interlock.infra.facts.carried import PLACE, carried, carried_pool, part
 from interlock.infra.naming import MANAGED_BY, MANAGED_LABEL, label
 from interlock.infra.recognise.document import Node
+from interlock.infra.recognise.supervised import after_supervisor
 
 
 def is_ours(origin: Origin) -> bool:
@@ -30,9 +31,15 @@ def engine_lost(origin: Origin, containers: Node) -> Iterator[DocumentProblem]:
     if is_ours(origin) and "model" in carried(origin.annotations):
         text = "no container starts vLLM any more: the model that this object is for is not served"
         remedy = "keep the container engine with its command and image, and name containers so that they are merged and not replaced"
-        commands = (each["command"] for each in containers.items() if each["command"])
+        commands = (_program(each) for each in containers.items() if each["command"])
         path = next(commands, containers).path
         yield DocumentProblem(replace(origin, ours=True), "engine-lost", text, path, remedy=remedy)
+
+
+def _program(container: Node) -> Node:
+    """Where a container says what it runs: under our supervisor, in its args."""
+    supervised = after_supervisor([word.string() for word in container["command"].items()]) is not None
+    return container["args"] if supervised and container["args"] else container["command"]
 
 
 def pools_of(workloads: Iterable[Workload]) -> tuple[Pool, ...]:
@@ -65,7 +72,8 @@ def _workload(workload: Workload) -> Workload:
         longest_step=part(data, "longest_step_seconds", (int, float), PLACE),
         least_load_seconds=part(data, "least_load_seconds", (int, float), PLACE),
     )
-    return replace(workload, engine=engine, pool=part(data.get("pool"), "name", str, f"{PLACE}.pool"))
+    pool = part(data.get("pool"), "name", str, f"{PLACE}.pool")
+    return replace(workload, engine=engine, pool=pool, longest_answer=part(data, "longest_answer_seconds", (int, float), PLACE))
 
 
 def _route(route: Route) -> Route:

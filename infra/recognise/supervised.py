@@ -24,9 +24,21 @@ def is_preflight(container: Container) -> bool:
     return container.role is Role.INIT and _runs(container, "preflight")
 
 
+def after_supervisor(words: Sequence[str]) -> int | None:
+    """Where the command line begins that our supervisor starts among a container's ``words``; None without a supervisor."""
+    at = _command_at(words, "run")
+    return None if at is None else at + (words[at : at + 1] == ["--"])
+
+
 def _runs(container: Container, command: str) -> bool:
-    names = [word.rsplit("/", 1)[-1] for word in (*(container.command.value or ()), *(container.args.value or ()))]
-    return ARCHIVE in names and names[names.index(ARCHIVE) + 1 :][:1] == [command]
+    return _command_at([*(container.command.value or ()), *(container.args.value or ())], command) is not None
+
+
+def _command_at(words: Sequence[str], command: str) -> int | None:
+    """The place behind ``interlock-runtime.pyz COMMAND``."""
+    names = [word.rsplit("/", 1)[-1] for word in words]
+    found = ARCHIVE in names and names[names.index(ARCHIVE) + 1 :][:1] == [command]
+    return names.index(ARCHIVE) + 2 if found else None
 
 
 def _setting(given: Fact[str], name: str) -> Fact[float]:

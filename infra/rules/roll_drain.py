@@ -94,17 +94,22 @@ def aborts(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
 @rule(
     "ROLL-012",
     Severity.WARNING,
-    demand="The engine's shutdown timeout, or its supervisor's drain, outlasts the longest answer that the route lets through.",
+    demand="The engine's shutdown timeout, or its supervisor's drain, outlasts the longest answer, stated or let through by the route.",
     reason="A rollout cuts the longest answers.",
     source="measured on vLLM 0.32: unfinished requests end with the shutdown timeout; docs/runtime.md",
     remedy="Bound the route's timeout, or raise the shutdown timeout (with a supervisor, drain_seconds).",
     of="bundle",
 )
 def gateway(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    short = [hit for workload in bundle.workloads for hit in _below_the_stated(workload)]
+    yield from short
+    told = [hit.origin for hit in short]
     for route in bundle.routes:
         if not route.read_timeout.known:
             continue
         for workload in engines_behind(route, bundle):
+            if workload.origin in told:
+                continue
             shutdown = drain(workload)
             longest = route.read_timeout.get()
             if shutdown.known and shutdown.get() > 0 and (longest <= 0 or longest > shutdown.get()):
@@ -113,6 +118,18 @@ def gateway(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 setting = "drain_seconds" if workload.engine.supervisor else "--shutdown-timeout"
                 remedy = f"raise {setting} (and the grace period) to {longest:g} s" if longest > 0 else "bound the route's timeout"
                 yield Hit(where(workload, Place.ARGS, shutdown), text, remedy, f"{shutdown.get():g}", origin=workload.origin)
+
+
+def _below_the_stated(workload: Workload) -> Iterable[Hit]:
+    """A drain shorter than the answer that clients were promised: no less certain than one that the grace period cuts."""
+    waits, longest, supervisor = drain(workload), workload.longest_answer, workload.engine.supervisor
+    if not waits.known or not longest.known or waits.get() >= longest.get() or (waits.get() <= 0 and supervisor is None):
+        return  # a shutdown timeout of 0 is ROLL-011's
+    text = f"an answer may take {longest.get():g} s, but at a stop the engine waits {waits.get():g} s and then cuts it"
+    less = f", or let answers take {waits.get():g} s at most (longest_answer_seconds)" if waits.get() else ""
+    remedy = f"raise rollout.drain_seconds to {longest.get():g} s{less}"
+    path = where(workload, Place.ARGS, waits)
+    yield Hit(path, text, remedy, f"{waits.get():g}", severity=Severity.ERROR, origin=workload.origin)
 
 
 # vllm/entrypoints/cli/serve.py: with these one process per pod (or none) is the default, with the others one for each of its own ranks.

@@ -49,3 +49,21 @@ def test_a_gateway_timeout_of_15_seconds_is_refused_before_a_long_answer(kind: s
     given = config(kind=kind, timeout_seconds=15)
     refused = preview(given, "dev", today=TODAY).refused
     assert "servers[0].route.timeout_seconds" in [each.path for each in refused]
+
+
+def two_servers(first: dict[str, Any], second: dict[str, Any]) -> Any:
+    server = {"model": {"id": "Qwen/Qwen2.5-7B-Instruct"}, "pool": "p", "gpus": 1}
+    servers = [{"name": name, **server, "route": {"host": "a.example.com", **own}} for name, own in (("a", first), ("b", second))]
+    pool = {"name": "p", "gpu": "h100", "nodes": 1, "gpus_per_node": 8}
+    return load({"target": {"local": "dev"}, "namespace": "n", "pools": [pool], "servers": servers})
+
+
+@pytest.mark.parametrize("route", [{}, {"kind": "ingress"}, {"kind": "load-balancer"}, {"paths": ["/v2", "/v1"]}])
+def test_two_servers_on_one_host_and_path_are_refused(route: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"servers\[1\]\.route\.host: a.example.com/v1 leads to server a already"):
+        two_servers({"kind": route.get("kind", "httproute")}, route)
+
+
+@pytest.mark.parametrize("route", [{"host": "b.example.com"}, {"paths": ["/v2"]}, {"gateway": "internal"}, {"kind": "ingress"}])
+def test_two_servers_with_hosts_paths_or_gateways_of_their_own_are_let_be(route: dict[str, Any]) -> None:
+    assert len(two_servers({}, route).servers) == 2

@@ -39,6 +39,9 @@ def engine(**fields: Any) -> dict[str, Any]:
         (engine(image="nginx:1.29"), "VER-006", "containers[0].image"),
         (engine(image="ghcr.io/huggingface/text-generation-inference:3.3"), "VER-006", "containers[0].image"),
         (engine(command=["sleep", "infinity"]), "DOC-009", "containers[0].command"),
+        (engine(args=["sleep", "infinity"]), "DOC-009", "containers[0].args"),
+        (engine(env={"A": "b"}), "DOC-002", "containers[0].env"),
+        ({"initContainers": {"name": "x"}}, "DOC-002", "initContainers"),
     ],
 )
 def test_a_patch_that_contradicts_the_plan_is_an_error_at_its_own_path(patch: dict[str, Any], code: str, path: str) -> None:
@@ -68,3 +71,19 @@ def test_every_taint_of_the_pool_must_stay_tolerated() -> None:
     (finding,) = findings({"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}, pool)
     assert "tainted with team, which" in finding.summary
     assert findings({}, pool, tolerations=[{"key": "more", "operator": "Exists"}]) == []
+
+
+@pytest.mark.parametrize("words", [["--model", "x/y"], ["--model=x/y"]])
+def test_a_second_model_among_the_arguments_is_refused(words: list[str]) -> None:
+    (finding,) = findings({}, args=words)
+    assert (finding.code, finding.severity.value, finding.path) == ("ARG-005", "error", "servers[0].extra.args[0]")
+
+
+@pytest.mark.parametrize("supervised", [True, False])
+@pytest.mark.parametrize(("drain", "refused"), [(5, True), (599, True), (600, False)])
+def test_a_drain_below_the_longest_answer_is_refused_at_its_field(supervised: bool, drain: int, refused: bool) -> None:
+    server = {"name": "s", "model": {"id": "Qwen/Qwen3-14B"}, "pool": "p", "gpus": 1}
+    server |= {"rollout": {"drain_seconds": drain}, "runtime": {"supervised": supervised}}
+    data = {"target": {"local": "d"}, "namespace": "n", "pools": [POOL], "servers": [server]}
+    told = [(each.code, each.severity.value, each.path) for each in preview(load(data), "dev", today=TODAY).findings]
+    assert told == ([("ROLL-012", "error", "servers[0].rollout.drain_seconds")] if refused else [])
