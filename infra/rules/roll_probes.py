@@ -58,6 +58,11 @@ def _timing(probe: Probe) -> tuple[Fact[float], Fact[float], Fact[int]]:
     return probe.initial_delay.default(0), probe.period.default(10), probe.failure_threshold.default(3)
 
 
+def patient_seconds(workload: Workload) -> int:
+    """Seconds that are enough for a start at the high end of its estimate, in whole minutes: what every remedy about waiting names."""
+    return math.ceil(container_seconds(workload).high / 60) * 60
+
+
 @rule(
     "ROLL-001",
     Severity.ERROR,
@@ -87,7 +92,8 @@ def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> It
         delay, period, failures = (float(fact.get()) for fact in _timing(probe))
         text = f"the {probe.kind} probe gives {delay:g} + {period:g} x {failures:g} = {given.get():g} s"
         why = "the planner's estimate" if predicted.known else how
-        threshold = math.ceil(need * 1.5 / max(period, 1))
+        enough = max(need * 1.5, patient_seconds(workload)) if predicted.known else need * 1.5
+        threshold = math.ceil(enough / max(period, 1))
         remedy = f"add a startupProbe with periodSeconds {max(period, 1):g} and failureThreshold {threshold}"
         fixes: tuple[Fix, ...] = ()
         if probe.kind == "startup":
@@ -273,7 +279,7 @@ def patience_of_the_engine(workload: Workload, bundle: Bundle, settings: Setting
         first = budget(probe) if probe else Fact()
         earlier = first.known and given.known and first.get() <= given.get()  # then ROLL-001 tells it
         if given.known and given.get() < need.likely and not earlier:
-            enough = math.ceil(need.high / 60) * 60
+            enough = patient_seconds(workload)
             text = f"the engine gives itself {given.get():g} s to get ready, but the model needs about {need.likely:.0f} s"
             remedy = f"set {READY} to at least {enough}, or remove it"
             # What a fast source could make good is a risk, not a contradiction; without a plan the model's size is a guess.

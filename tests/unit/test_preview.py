@@ -77,7 +77,7 @@ TOLD = {
         "ROLL-001",
         "servers[0].startup_seconds",
         "10",
-        "set startup_seconds to at least 220 s",
+        "set startup_seconds to at least 720 s",
     ),
     "a surge without room": (
         {"servers[0].rollout.strategy": "surge", "pools[0].nodes": 1, "servers[0].replicas": 8},
