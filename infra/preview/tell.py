@@ -119,7 +119,7 @@ def _counted(remedy: str, config: ClusterConfig, owner: str) -> str:
 
 
 def _fixes(fixes: Sequence[Fix], draft: Draft) -> tuple[Fix, ...]:
-    """The same changes of the config's fields; none when one of them has no field of its own."""
+    """The same changes of the config's fields, each once; none when one of them has no field of its own."""
     fields, made = _fields(draft), []
     for fix in fixes:
         source = fields.get(f"--{fix.flag}") if fix.flag else draft.source(fix.path)
@@ -127,7 +127,7 @@ def _fixes(fixes: Sequence[Fix], draft: Draft) -> tuple[Fix, ...]:
             return ()
         own = ".extra.args" in source.field
         made.append(Fix(path=source.field, value=_number(fix.value, source), flag=fix.flag if own else ""))
-    return tuple(made)
+    return tuple({(each.path, each.flag): each for each in made}.values())
 
 
 def _number(value: bool | int | float | str | None, source: Source) -> bool | int | float | str | None:

@@ -167,3 +167,25 @@ def several_servers(workload: Workload, bundle: Bundle, settings: Settings) -> I
         text = f"{count.get()} API server processes{told}: at a stop, unfinished requests are lost after the whole timeout"
         path = where(workload, Place.ARGS, count)
         yield Hit(path, text, "set --api-server-count 1", str(count.get()), fixes=put(path, 1, flag="api-server-count"))
+
+
+@rule(
+    "ROLL-023",
+    Severity.WARNING,
+    demand="A probe's own grace period is longer than preStop.",
+    reason="The kubelet takes it for the whole grace and runs preStop inside: 2 s are left of it before the container is killed.",
+    source="Kubernetes, pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer, minimumGracePeriodInSeconds)",
+    remedy="Raise the probe's terminationGracePeriodSeconds above preStop.",
+    settings={"margin_seconds": 10},
+)
+def probe_grace(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    for _, container in engine_containers(workload):
+        waits = container.pre_stop
+        for probe in container.probes.values():
+            patience = probe.grace_period
+            if not (waits.known and patience.known) or waits.get() <= 0 or patience.get() > waits.get():
+                continue
+            need = math.ceil(waits.get() + float(settings["margin_seconds"]))
+            text = f"preStop {waits.get():g} s uses up the {probe.kind} probe's grace of {patience.get():g} s: 2 s are left for the engine"
+            remedy = f"set the probe's terminationGracePeriodSeconds to at least {need}"
+            yield Hit(patience.path, text, remedy, f"{patience.get():g}", fixes=put(patience.path, need))

@@ -76,14 +76,14 @@ def silence(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
             why = "the planner's upper bound" if predicted.known else "a kernel that is compiled at its first use"
             text = f"{limit.get():g} s without a step count as a hang, but a step may take {need:g} s ({why})"
             told = _told(workload, math.ceil(need))
-            remedy = f"allow {math.ceil(need)} s or more" + (f', and write "hang_seconds":{math.ceil(need)} in {SETTINGS}' if told else "")
+            remedy = f"allow {math.ceil(need)} s or more" + (f", and hang_seconds {math.ceil(need)} in {SETTINGS}" if told else "")
             yield Hit(limit.path, text, remedy, f"{limit.get():g}", fixes=(*put(limit.path, f"{math.ceil(need)}"), *told))
 
 
 def _told(workload: Workload, need: int) -> tuple[Fix, ...]:
-    """The change of the supervisor's own limit, where one is stated that is too short. In our config one field says both."""
+    """The change of the supervisor's own limit, where one is stated that is too short."""
     given = workload.engine.env.get(SETTINGS, Fact())
-    if workload.origin.ours or not given.known:
+    if not given.known:
         return ()
     try:
         stated = json.loads(given.get())
@@ -92,7 +92,7 @@ def _told(workload: Workload, need: int) -> tuple[Fix, ...]:
     limit = stated.get("hang_seconds", 0) if isinstance(stated, dict) else 0
     if not isinstance(limit, int | float) or not 0 < limit < need:
         return ()
-    return put(given.path, json.dumps({**stated, "hang_seconds": need}, separators=(",", ":")))
+    return put(f"{given.path}.hang_seconds", need)
 
 
 def _longest(bundle: Bundle) -> tuple[float | None, str]:

@@ -1,6 +1,7 @@
 """Applies the changes of a finding to parsed documents, as a tool would."""
 
 import copy
+import json
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -22,8 +23,9 @@ def applied(document: Any, fixes: Iterable[Fix]) -> Any:
 
 
 def _changed(node: Any, steps: list[str | int], fix: Fix) -> Any:
-    if isinstance(node, str) and steps:  # YAML inside a text, as in serveConfigV2
-        return yaml.safe_dump(_changed(yaml.safe_load(node), steps, fix))
+    if isinstance(node, str) and steps:  # YAML or JSON inside a text, as in serveConfigV2
+        changed = _changed(yaml.safe_load(node), steps, fix)
+        return json.dumps(changed) if node.startswith("{") else yaml.safe_dump(changed)
     head, *rest = steps
     if rest:
         if isinstance(node, dict) and head not in node:

@@ -203,7 +203,18 @@ def test_the_remedy_of_a_short_limit_changes_what_the_supervisor_is_told_too() -
     setting["value"] = '{"drain_seconds": 300, "hang_seconds": 20}'
     (found,) = (each for each in judge(recognise([Document(made)]), today=TODAY) if each.code == "ROLL-020")
     after = engine_of(applied(made, found.fixes))
+    ours = preview(config({"servers[0].runtime": {"hang_seconds": 20}}), "dev", today=TODAY).findings
+    assert [each.path for found in ours if found.code == "ROLL-020" for each in found.fixes] == ["servers[0].runtime.hang_seconds"]
     assert json.loads(variable(after)) == {"drain_seconds": 300, "hang_seconds": int(after["livenessProbe"]["exec"]["command"][-1])}
+
+
+def test_a_probe_whose_own_grace_pre_stop_uses_up_is_told() -> None:
+    def told(grace: int) -> bool:
+        probe = {"name": "engine", "livenessProbe": {"terminationGracePeriodSeconds": grace}}
+        return "ROLL-023" in codes({"servers[0].extra": {"pod_patch": {"containers": [probe]}}})
+
+    assert (told(15), told(16)) == (True, False)
+    assert not codes({}) & {"ROLL-023"}
 
 
 def test_models_that_preflight_cannot_find_are_not_looked_for() -> None:
