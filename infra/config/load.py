@@ -108,6 +108,7 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
             if store is not None and store not in stores:
                 yield f"servers[{index}].{field}", f"{store!r} is not a store of this stack; stores: {_listed(stores)}"
         yield from _taken(config, index)
+        yield from _directives(server.extra.pod_patch, f"servers[{index}].extra.pod_patch")
         if len(server.name) + LONGEST_SUFFIX > LABEL_LIMIT:
             room = LABEL_LIMIT - LONGEST_SUFFIX
             yield (
@@ -182,3 +183,15 @@ def _taken(config: ClusterConfig, index: int) -> Iterator[tuple[str, str]]:
             shown = f"{own.host}{both[0]} leads to server {other.name} already: one of the two would get every request"
             yield f"servers[{index}].route.host", f"{shown}; give each a host of its own"
             return
+
+
+def _directives(patch: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Keys such as ``$patch``, which kubectl obeys: here they would become fields of the pod."""
+    pairs = patch.items() if isinstance(patch, Mapping) else ()
+    for key, value in pairs:
+        if str(key).startswith("$"):
+            yield f"{path}.{key}", f"{key} is kubectl's: null removes a field here, and a list without names is replaced"
+        else:
+            yield from _directives(value, f"{path}.{key}")
+    for at, item in enumerate(patch if isinstance(patch, list | tuple) else ()):
+        yield from _directives(item, f"{path}[{at}]")

@@ -28,6 +28,7 @@ _PHRASES = (
 _NAME = re.compile(
     r"(?<![\w.-])(--[a-z][a-z0-9-]+|[a-z]+\.[a-zA-Z]+|[a-z]+[A-Z][A-Za-z]+|[A-Z]+_[A-Z0-9_]+)(?:( to (?:at least )?)(\d+)(s\b)?)?"
 )
+_PORT = re.compile(r"(set (?:it|targetPort) to \d+), or start the engine with --port \d+")
 _SECONDS = re.compile(r"(\d+)s")
 
 
@@ -104,9 +105,13 @@ def reworded(remedy: str, draft: Draft) -> str:
         field = source.field.removeprefix(f"{draft.owner}.")
         return field + (f"{match[2]}{max(int(match[3]) - source.plus, 0)}" if match[2] else "")
 
+    # The port is the plan's: it differs by a word among the arguments, or by a patch of what asks it.
+    port = fields.get("--port")
+    own = "remove --port from extra.args" if port and ".extra.args[" in port.field else None
+    remedy = _PORT.sub(lambda found: own or found[1], remedy) if port and draft.owner.startswith("servers[") else remedy
     for phrase, words in _PHRASES if draft.owner.startswith("servers[") else ():
         remedy = remedy.replace(phrase, words)
-    return _NAME.sub(name, remedy)
+    return remedy if own and own in remedy else _NAME.sub(name, remedy)
 
 
 _GPUS = re.compile(r"( and )?ask for (\d+) GPUs? per replica")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from interlock.infra.facts import Bundle, Fact, Place, Workload, known
+from interlock.infra.facts import Bundle, Fact, Place, Role, Workload, known
 from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.reading.planner import facts_of, refused
 from interlock.infra.rules.reading.units import (
@@ -70,6 +70,7 @@ def gpus_of_a_replica(workload: Workload, bundle: Bundle, settings: Settings) ->
         return
     if workload.vendor.known and workload.vendor.get() not in COUNTED_VENDORS:
         return
+    yield from _beside_the_engine(workload)
     sizes = _sizes(workload)
     if workload.engine.listed and not workload.engine.complete and units.known and len(workload.pods) == 1:
         yield from _as_listed(workload, bundle, sizes, units)
@@ -86,6 +87,20 @@ def gpus_of_a_replica(workload: Workload, bundle: Bundle, settings: Settings) ->
             yield Hit(path, summary, "state the numbers where a reader sees them", severity=Severity.INFO, detail="Undecided, not wrong.")
         return
     yield from _compare(workload, bundle, sizes, units)
+
+
+def _beside_the_engine(workload: Workload) -> Iterable[Hit]:
+    """Cards that other containers of a pod of ours ask for: the plan gave the pod the engine's alone."""
+    for pod in workload.pods if workload.origin.ours else ():
+        asked = pod_units(workload, pod)
+        for each in pod.containers:
+            units = counted(each) if each.role is not Role.ENGINE else None
+            own = sum(int(found.count.value or 0) for engine in pod.engines() if (found := counted(engine)))
+            if units is None or units.claim != ("", "") or not asked.known or asked.get() <= own:
+                continue
+            text = f"container {each.name} asks for {units.count.get():g} beside the engine: {plural(asked.get(), 'GPU')} for a pod"
+            remedy = f"remove {units.resource} from {each.name}"
+            yield Hit(units.count.path, f"{text}, where the plan counts {own}", remedy, f"{units.count.get():g}")
 
 
 def _as_listed(workload: Workload, bundle: Bundle, sizes: list[tuple[str, Fact[int]]], units: Fact[int]) -> Iterable[Hit]:

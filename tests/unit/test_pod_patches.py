@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from interlock.infra.config.load import load
+from interlock.infra.errors import ConfigError
 from interlock.infra.preview import preview
 from interlock.infra.rules.findings import Finding
 from tests.support import TODAY
@@ -21,6 +22,9 @@ def findings(patch: dict[str, Any], pool: dict[str, Any] | None = None, **extra:
 
 def engine(**fields: Any) -> dict[str, Any]:
     return {"containers": [{"name": "engine", **fields}]}
+
+
+SIDECAR = {"containers": [{"name": "side", "image": "x/y:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}
 
 
 @pytest.mark.parametrize(
@@ -40,6 +44,7 @@ def engine(**fields: Any) -> dict[str, Any]:
         (engine(image="ghcr.io/huggingface/text-generation-inference:3.3"), "VER-006", "containers[0].image"),
         (engine(command=["sleep", "infinity"]), "DOC-009", "containers[0].command"),
         (engine(args=["sleep", "infinity"]), "DOC-009", "containers[0].args"),
+        (SIDECAR, "GPU-001", 'containers[0].resources.limits["nvidia.com/gpu"]'),
         (engine(env={"A": "b"}), "DOC-002", "containers[0].env"),
         ({"initContainers": {"name": "x"}}, "DOC-002", "initContainers"),
     ],
@@ -87,3 +92,15 @@ def test_a_drain_below_the_longest_answer_is_refused_at_its_field(supervised: bo
     data = {"target": {"local": "d"}, "namespace": "n", "pools": [POOL], "servers": [server]}
     told = [(each.code, each.severity.value, each.path) for each in preview(load(data), "dev", today=TODAY).findings]
     assert told == ([("ROLL-012", "error", "servers[0].rollout.drain_seconds")] if refused else [])
+
+
+def test_a_directive_of_kubectl_is_refused_in_a_patch() -> None:
+    with pytest.raises(ConfigError, match=r"containers\[0\]\.\$patch: \$patch is kubectl's"):
+        findings(engine(**{"$patch": "delete"}))
+
+
+def test_the_fix_of_another_port_is_at_what_changed_it() -> None:
+    moved = {each.code: each.remedy for each in findings({}, args=["--port", "9000"])}
+    assert moved["NET-003"] == "remove --port from extra.args"
+    (asked,) = findings(engine(readinessProbe={"httpGet": {"path": "/health", "port": 9999}}))
+    assert asked.remedy == "set it to 8000"
