@@ -19,8 +19,8 @@ class Config(BaseModel):
     @classmethod
     def _no_truth_value_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, bool):
-            kinds = cls.model_fields[str(info.field_name)].annotation
-            kinds = get_args(kinds) or (kinds,)
+            hint = cls.model_fields[str(info.field_name)].annotation
+            kinds: tuple[Any, ...] = get_args(hint) or (hint,)
             if (int in kinds or float in kinds) and bool not in kinds:
                 raise ValueError(f"{value}: a number is meant")
         return value
