@@ -90,8 +90,8 @@ def gpus_of_a_replica(workload: Workload, bundle: Bundle, settings: Settings) ->
 
 
 def _beside_the_engine(workload: Workload) -> Iterable[Hit]:
-    """Cards that other containers of a pod of ours ask for: the plan gave the pod the engine's alone."""
-    for pod in workload.pods if workload.origin.ours else ():
+    """Cards that other containers ask for, in a pod that was planned for a pool: the plan counts the engine's alone."""
+    for pod in workload.pods if workload.pool.known else ():
         asked = pod_units(workload, pod)
         for each in pod.containers:
             units = counted(each) if each.role is not Role.ENGINE else None
