@@ -30,7 +30,6 @@ routes = st.one_of(
     st.fixed_dictionaries(
         {
             "kind": st.sampled_from(["httproute", "ingress"]),
-            "host": st.just("a.example.org"),
             "timeout_seconds": st.sampled_from([0, 600, 1200]),
         }
     ),
@@ -67,7 +66,7 @@ def servers(draw: st.DrawFn, index: int, pools: list[str]) -> dict[str, Any]:
         "engine": engine,
         "startup_seconds": draw(st.sampled_from([None, 10, 600])),
         "longest_answer_seconds": draw(st.sampled_from([30, 600])),
-        "route": draw(routes),
+        "route": None if (route := draw(routes)) is None else {**route, "host": f"s{index}.example.org"},
         "autoscale": scale,
         "weights": draw(st.sampled_from([None, "weights"])),
         "rollout": {"strategy": draw(st.sampled_from([None, "surge", "in-place", "recreate"]))},

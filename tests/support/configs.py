@@ -71,6 +71,8 @@ def servers(draw: st.DrawFn, index: int, pools: list[str]) -> dict[str, Any]:
     fields = draw(_some(_FIELDS))
     if "autoscale" in fields:
         fields.pop("replicas", None)  # an autoscaled server states none
+    if "route" in fields:
+        fields["route"] = {**fields["route"], "host": f"s{index}.example.org"}  # two servers never share one
     return {**made, "engine": draw(_some(_ENGINE)), **fields}
 
 
