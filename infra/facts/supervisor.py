@@ -21,3 +21,5 @@ class Supervisor:
     """Seconds that running requests get at a stop, before the engine hears of it."""
     teardown: Fact[float] = Fact()
     """Seconds that the engine then gets."""
+    hang: Fact[float] = Fact()
+    """Seconds of silence after which a request to end skips the drain; 0: never."""

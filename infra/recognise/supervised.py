@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from interlock.infra.facts import Container, Fact, Role, Supervisor, known, unknown
 from interlock.infra.facts.supervisor import ARCHIVE, SETTINGS
 
-DEFAULTS: Mapping[str, float] = {"drain_seconds": 60, "teardown_seconds": 25}
+DEFAULTS: Mapping[str, float] = {"drain_seconds": 60, "teardown_seconds": 25, "hang_seconds": 0}
 """What the supervisor takes where its settings say nothing (docs/runtime.md)."""
 
 
@@ -15,8 +15,8 @@ def supervisor_of(container: Container, environment: Mapping[str, Fact[str]]) ->
     if not _runs(container, "run"):
         return None
     given = environment.get(SETTINGS, Fact())
-    drain, teardown = (_setting(given, name) for name in DEFAULTS)
-    return Supervisor(path=given.path, drain=drain, teardown=teardown)
+    drain, teardown, hang = (_setting(given, name) for name in DEFAULTS)
+    return Supervisor(path=given.path, drain=drain, teardown=teardown, hang=hang)
 
 
 def is_preflight(container: Container) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from difflib import SequenceMatcher, get_close_matches
 
+from interlock.infra.catalog.hub import TOKENS
 from interlock.infra.catalog.near import like
 from interlock.infra.catalog.vllm_flags import env_status, flag_status
 from interlock.infra.catalog.vllm_tables import Standing, Status, vllm_names
@@ -195,7 +196,7 @@ def environment(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
         for name, fact in container.env.items():
             if re.search(rf"\$[({{]?{re.escape(name)}\b", line):
                 continue
-            if name in TOKEN_NAMES and not any(right in container.env for right in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")):
+            if name in TOKEN_NAMES and not any(right in container.env for right in TOKENS):
                 text = f"nothing in the engine reads {name}; the Hugging Face client reads HF_TOKEN"
                 yield Hit(fact.path, text, "rename it to HF_TOKEN", name)
             if not name.startswith("VLLM_") or name.startswith(_NOT_ENGINE):

@@ -3,6 +3,7 @@
 import ipaddress
 from collections.abc import Iterable, Mapping
 
+from interlock.infra.catalog.hub import TOKENS
 from interlock.infra.catalog.images import image_reference
 from interlock.infra.facts import Bundle, Container, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
@@ -194,7 +195,7 @@ def _is_address(text: str) -> bool:
 
 
 def _token(values: Mapping[str, Fact[str]]) -> bool:
-    return "HF_TOKEN" in values or "HUGGING_FACE_HUB_TOKEN" in values
+    return any(name in values for name in TOKENS)
 
 
 def _holds_models(container: Container) -> bool:

@@ -1,6 +1,5 @@
 """Our supervisor around an engine: whether it can drain it, and whether its probe can tell a hang from a long step."""
 
-import json
 import math
 from collections.abc import Iterable, Iterator
 
@@ -82,17 +81,10 @@ def silence(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
 
 def _told(workload: Workload, need: int) -> tuple[Fix, ...]:
     """The change of the supervisor's own limit, where one is stated that is too short."""
-    given = workload.engine.env.get(SETTINGS, Fact())
-    if not given.known:
+    supervisor = workload.engine.supervisor
+    if supervisor is None or not supervisor.hang.known or not 0 < supervisor.hang.get() < need:
         return ()
-    try:
-        stated = json.loads(given.get())
-    except ValueError:
-        return ()
-    limit = stated.get("hang_seconds", 0) if isinstance(stated, dict) else 0
-    if not isinstance(limit, int | float) or not 0 < limit < need:
-        return ()
-    return put(f"{given.path}.hang_seconds", need)
+    return put(supervisor.hang.path, need)
 
 
 def _longest(bundle: Bundle) -> tuple[float | None, str]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from interlock.infra.catalog.hub import ELSEWHERE, ENDPOINT, PUBLIC, TOKENS
+from interlock.infra.catalog.hub import ELSEWHERE, ENDPOINT, PUBLIC, TOKEN_FILE, TOKENS
 from interlock.infra.catalog.images import image_reference
 from interlock.infra.facts import Bundle, Container, Fact, Mount, Place, Pod, Role, Workload, known
 from interlock.infra.rules.findings import Severity
@@ -45,7 +45,7 @@ def token(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     if not gated(model, str(settings["gated"])) or "hub-token" in workload.operator_adds:
         return
     for pod, container in engine_containers(workload):
-        given = any(name in container.env for name in TOKENS)
+        given = any(name in container.env for name in (*TOKENS, TOKEN_FILE))
         other = [fact for name in ELSEWHERE if not (fact := container.env.get(name, Fact())).absent]
         if given or any(switched_on(fact) for fact in other) or container.env_from or not workload.engine.flag("hf-token").absent:
             continue
