@@ -14,7 +14,7 @@ RUN := $(UV) run --no-sync python -m
 SYNC := $(UV) sync $(if $(wildcard .venv),--quiet) --locked --inexact
 UP := $(RUN) tools.up $(if $(STACK),--stack $(STACK)) $(if $(NODE),--real-node)
 
-.PHONY: golden help up down doctor test fast lint fmt bench diff accuracy oracle runtime sync
+.PHONY: golden help up down doctor test fast laws lint fmt bench diff accuracy oracle runtime sync
 
 help: ## Show these commands
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -36,6 +36,9 @@ test: sync ## Build the tools, then lint and every tier of tests (what CI runs)
 
 fast: sync ## Lint and the tiers that need no tools
 	@$(RUN) tools.check --fast
+
+laws: sync ## The laws on new examples, other ones each time (`make test` takes the same everywhere)
+	@LAWS=new $(UV) run --no-sync pytest -q tests/property
 
 lint: sync ## ruff, mypy, import contracts
 	@$(RUN) tools.check --lint

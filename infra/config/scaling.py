@@ -20,9 +20,9 @@ class AutoscaleConfig(Config):
 
     kind: ScalerKind = ScalerKind.KEDA
     """keda or hpa."""
-    min_replicas: int = Field(default=1, ge=1)
+    min_replicas: int = Field(default=1, ge=1, le=1000)
     """Minimum number of replicas."""
-    max_replicas: int = Field(ge=1)
+    max_replicas: int = Field(ge=1, le=1000)
     """Maximum number of replicas; the pool must hold them."""
     waiting_per_replica: int = Field(default=8, ge=1)
     """Waiting requests per replica above which replicas are added."""

@@ -1,11 +1,21 @@
-"""Whether a pool has room: one packing for the plan and for the rules that judge it."""
+"""Whether a pool has room: one packing for the plan and for the rules that judge it.
 
+Equal pods travel as one group with their number, so that a billion replicas cost no more than one.
+"""
+
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-Size = tuple[int, str]
-"""Units of one pod, and whose it is."""
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """Equal pods of one owner: the units that each takes, whose they are, how many there are."""
+
+    units: int
+    owner: str
+    count: int = 1
 
 
 @dataclass(slots=True)
@@ -16,32 +26,64 @@ class Node:
     pods: list[str] = field(default_factory=list)
 
 
-def packed(pods: Iterable[Size], per_node: int, nodes: int | None = None) -> tuple[list[Node], int]:
-    """(nodes, pods that found no place): largest first, each on the fullest node that still holds it.
+def asked_units(pods: Iterable[Pods]) -> int:
+    """Units of all pods together."""
+    return sum(each.units * each.count for each in pods)
 
-    ``nodes`` None = as many as are needed. A pod larger than a whole node finds no place.
-    """
-    filled = [Node(per_node) for _ in range(nodes or 0)]
+
+def packed(pods: Iterable[Pods], per_node: int, nodes: int) -> tuple[list[Node], int]:
+    """(nodes, pods that found no place): largest first, each on the fullest node that still holds it. A pod without units takes no place."""
+    filled = [Node(per_node) for _ in range(nodes)]
     # Places of nodes by what they have free, each a heap: the first of those that are equally full is taken.
-    by_free = {per_node: list(range(len(filled)))} if filled else dict[int, list[int]]()
+    by_free = {per_node: list(range(nodes))} if nodes else dict[int, list[int]]()
     left = 0
-    for units, owner in sorted(pods, key=lambda pod: -pod[0]):
-        free = min((free for free in by_free if free >= units), default=None)
-        if free is None and (nodes is not None or units > per_node):
-            left += 1
-            continue
-        if free is None:
-            place = len(filled)
-            filled.append(Node(per_node))
-        else:
+    for each in _largest_first(pods):
+        for placed in range(each.count):
+            free = min((free for free in by_free if free >= each.units), default=None)
+            if free is None:
+                left += each.count - placed
+                break
             place = heappop(by_free[free])
             if not by_free[free]:
                 del by_free[free]
-        chosen = filled[place]
-        chosen.free -= units
-        chosen.pods.append(owner)
-        heappush(by_free.setdefault(chosen.free, []), place)
+            chosen = filled[place]
+            chosen.free -= each.units
+            chosen.pods.append(each.owner)
+            heappush(by_free.setdefault(chosen.free, []), place)
     return filled, left
+
+
+def nodes_needed(pods: Iterable[Pods], per_node: int) -> int:
+    """The fewest nodes on which ``packed`` places all pods; pods larger than a whole node are not counted."""
+    nodes_by_free: Counter[int] = Counter()
+    used = 0
+    for each in _largest_first(pods):
+        units, count = each.units, each.count
+        if units > per_node:
+            continue
+        for free in sorted(free for free in nodes_by_free if free >= units):
+            taken = min(count, nodes_by_free[free] * (free // units))
+            _onto(nodes_by_free, free, units, taken)
+            count -= taken
+        fresh = -(-count // (per_node // units))
+        used += fresh
+        nodes_by_free[per_node] += fresh
+        _onto(nodes_by_free, per_node, units, count)
+    return used
+
+
+def _onto(nodes_by_free: Counter[int], free: int, units: int, count: int) -> None:
+    """Puts ``count`` pods on nodes that have ``free`` units, one node after the other."""
+    full, rest = divmod(count, free // units)
+    for pods, nodes in ((free // units, full), (rest, 1 if rest else 0)):
+        nodes_by_free[free] -= nodes
+        nodes_by_free[free - pods * units] += nodes
+    for each in [free for free, nodes in nodes_by_free.items() if not nodes]:
+        del nodes_by_free[each]
+
+
+def _largest_first(pods: Iterable[Pods]) -> list[Pods]:
+    return sorted((each for each in pods if each.units > 0), key=lambda each: -each.units)
 
 
 def spare(nodes: Sequence[Node], units: int) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from interlock.infra.catalog.gpus import gpu as catalog_gpu
 from interlock.infra.config.pools import PoolConfig, Sharing
-from interlock.infra.facts.room import packed
+from interlock.infra.facts.room import Pods, packed
 from interlock.infra.naming import label
 from interlock.infra.plan.types import NodeUse, PlannedPool
 from interlock.infra.values import GIB, bytes_of, quantity
@@ -88,5 +88,5 @@ def _mig_count(pool: PoolConfig) -> int | None:
 
 def fill(nodes: int, units: int, demands: Sequence[PodDemand]) -> tuple[NodeUse, ...]:
     """Pods put on nodes; pods that fit nowhere are left out."""
-    filled, _ = packed([(each.units, each.server) for each in demands for _ in range(each.count * each.pods)], units, nodes)
+    filled, _ = packed([Pods(each.units, each.server, each.count * each.pods) for each in demands], units, nodes)
     return tuple(NodeUse(units=units, asked=units - node.free, pods=tuple(node.pods)) for node in filled)

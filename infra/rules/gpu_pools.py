@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Pool, Role, Workload
-from interlock.infra.facts.room import Size, packed
+from interlock.infra.facts.room import Pods, asked_units, nodes_needed
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.room import most_nodes, pods_of, users
 from interlock.infra.rules.reading.units import number, pod_count, pod_units, pool_text, together, where
@@ -60,14 +60,6 @@ def _cpu_and_memory(workload: Workload, pod: Pod, pool: Pool) -> Iterable[Hit]:
             yield Hit(path or where(workload, Place.RESOURCES), text, remedy, f"{asked:g}")
 
 
-def _units(pods: Iterable[Size]) -> int:
-    return sum(units for units, _ in pods)
-
-
-def _nodes_needed(pods: Sequence[Size], per_node: int) -> int:
-    return len(packed(pods, per_node)[0]) if len(pods) < 500 else -(-_units(pods) // max(per_node, 1))
-
-
 @rule(
     "GPU-004",
     Severity.ERROR,
@@ -86,31 +78,32 @@ def pool_holds_the_replicas(bundle: Bundle, settings: Settings) -> Iterable[Hit]
         if not nodes.known or not pool.gpus_per_node.known:
             continue
         per_node = pool.gpus_per_node.get()
-        wanted = [(workload, [pod for pod in pods_of(workload) if pod[0] <= per_node]) for workload in users(pool, bundle)]
+        wanted = [(workload, [pod for pod in pods_of(workload) if pod.units <= per_node]) for workload in users(pool, bundle)]
         alone = False
         for workload, pods in wanted:
-            needed = _nodes_needed(pods, per_node)
+            needed = nodes_needed(pods, per_node)
             if pods and needed > nodes.get():
                 alone = True
-                yield _too_small(workload, pool, [units for units, _ in pods], needed, nodes.get())
+                yield _too_small(workload, pool, pods, needed, nodes.get())
         everything = [pod for _, pods in wanted for pod in pods]
-        needed = 0 if alone or len(wanted) < 2 or len(everything) >= 500 else _nodes_needed(everything, per_node)
+        needed = 0 if alone or len(wanted) < 2 else nodes_needed(everything, per_node)
         if needed > nodes.get():
-            names = ", ".join(f"{workload.origin.name} {_units(pods)}" for workload, pods in wanted)
+            names = ", ".join(f"{workload.origin.name} {asked_units(pods)}" for workload, pods in wanted)
             have = f"{plural(nodes.get(), 'node')} x {per_node}"
-            text = f"its servers need {plural(_units(everything), 'GPU')} ({names}), but {have} cannot hold these pods"
+            text = f"its servers need {plural(asked_units(everything), 'GPU')} ({names}), but {have} cannot hold these pods"
             remedy = f"give the pool {plural(needed, 'node')}, or fewer replicas"
             yield Hit(pool.nodes.path or pool.origin.path or pool.name, text, remedy, str(nodes.get()), origin=pool.origin)
         for workload, pods in wanted:
-            if pods and _nodes_needed(pods, per_node) <= nodes.get():
+            if pods and nodes_needed(pods, per_node) <= nodes.get():
                 yield from _beside_gpus(workload, pool, pods, nodes.get(), settings)
 
 
-def _beside_gpus(workload: Workload, pool: Pool, pods: Sequence[Size], nodes: int, settings: Settings) -> Iterable[Hit]:
+def _beside_gpus(workload: Workload, pool: Pool, pods: Sequence[Pods], nodes: int, settings: Settings) -> Iterable[Hit]:
     """Cores and memory of equal pods on the nodes. What DaemonSets take is subtracted; an assumed share of theirs only warns."""
     if len(workload.pods) != 1 or not pool.gpus_per_node.known:
         return
-    by_gpus = pool.gpus_per_node.get() // pods[0][0]
+    by_gpus = pool.gpus_per_node.get() // pods[0].units
+    pod_total = sum(each.count for each in pods)
     assumed = {"cpu": float(settings["assumed_daemon_cores"]), "memory": float(settings["assumed_daemon_gib"]) * GIB}
     for resource, have, daemons in (("cpu", pool.cpu, pool.daemon_cpu), ("memory", pool.memory, pool.daemon_memory)):
         asked, path = _asked(workload.pods[0], resource)
@@ -121,9 +114,9 @@ def _beside_gpus(workload: Workload, pool: Pool, pods: Sequence[Size], nodes: in
         for away, severity in ways:
             room = max(have.get() - away, 0.0)
             each = int(room / asked + 1e-9)
-            if each < by_gpus and nodes * each < len(pods) and asked <= have.get():
+            if each < by_gpus and nodes * each < pod_total and asked <= have.get():
                 crowd = _Crowd(resource, asked, path, have.get(), away, each)
-                yield replace(_crowded(workload, pool, crowd, len(pods), nodes), severity=severity)
+                yield replace(_crowded(workload, pool, crowd, pod_total, nodes), severity=severity)
                 break
 
 
@@ -172,7 +165,7 @@ def replica_fits_a_domain(workload: Workload, bundle: Bundle, settings: Settings
         return
     units = [(each, count) for pod in workload.pods if (each := pod_units(workload, pod)).known and (count := pod_count(pod)).known]
     size = pool.domain_nodes.get()
-    needed = _nodes_needed([(each.get(), "") for each, count in units for _ in range(count.get())], pool.gpus_per_node.get())
+    needed = nodes_needed([Pods(each.get(), "", count.get()) for each, count in units], pool.gpus_per_node.get())
     path = pool.domain_nodes.path or where(workload, Place.GPUS)
     if needed > size:
         text = f"a replica takes {plural(needed, 'node')}, but a domain of {pool_text(pool)} has {size}"
@@ -186,13 +179,13 @@ def replica_fits_a_domain(workload: Workload, bundle: Bundle, settings: Settings
         yield Hit(where(workload, Place.REPLICAS, workload.replicas), text, fix, str(replicas.get()))
 
 
-def _too_small(workload: Workload, pool: Pool, sizes: list[int], needed: int, nodes: int) -> Hit:
-    per_node = pool.gpus_per_node.get()
-    if len(set(sizes)) == 1:
-        fit = per_node // sizes[0]
-        sums = f"{plural(nodes, 'node')} x floor({per_node} / {sizes[0]}) = {nodes * fit} pods fit, but {len(sizes)} are requested"
+def _too_small(workload: Workload, pool: Pool, pods: Sequence[Pods], needed: int, nodes: int) -> Hit:
+    per_node, count = pool.gpus_per_node.get(), sum(each.count for each in pods)
+    if len({each.units for each in pods}) == 1:
+        fit = per_node // pods[0].units
+        sums = f"{plural(nodes, 'node')} x floor({per_node} / {pods[0].units}) = {nodes * fit} pods fit, but {count} are requested"
     else:
-        asked = f"{plural(len(sizes), 'pod')} with {plural(sum(sizes), 'GPU')}"
+        asked = f"{plural(count, 'pod')} with {plural(asked_units(pods), 'GPU')}"
         sums = f"{asked} need {plural(needed, 'node')} of {per_node}, but there are {nodes}"
     remedy = f"give {pool_text(pool)} {plural(needed, 'node')}, or ask for fewer replicas"
     replicas = workload.replicas

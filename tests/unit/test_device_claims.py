@@ -8,6 +8,7 @@ import yaml
 
 from interlock.infra.config.load import load
 from interlock.infra.facts import Pool, Workload, known
+from interlock.infra.facts.room import Pods
 from interlock.infra.preview import preview
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.judge import judge
@@ -72,7 +73,7 @@ def test_a_claim_that_is_not_in_the_set_decides_nothing() -> None:
 
 
 def test_two_containers_on_one_claim_share_its_devices_and_one_claim_of_all_pods_fills_no_pool() -> None:
-    assert pods_of(workload(TEMPLATE % TWO, replicas=3, more="helper")) == [(2, "a")] * 3
+    assert pods_of(workload(TEMPLATE % TWO, replicas=3, more="helper")) == [Pods(2, "a", 3)]
     assert pods_of(workload(SHARED % TWO, replicas=3, source="resourceClaimName")) == []
 
 

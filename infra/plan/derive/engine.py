@@ -9,7 +9,7 @@ from interlock.infra.catalog.vllm_flags import comes_later
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs
-from interlock.infra.facts.room import packed
+from interlock.infra.facts.room import Pods, packed
 from interlock.infra.plan.derive.adapters import slots
 from interlock.infra.plan.derive.admission import admission
 from interlock.infra.plan.derive.batch import overlap, sequences, step_tokens
@@ -89,10 +89,7 @@ def _allotted(config: ClusterConfig, cases: Sequence[Case], found: Sequence[Size
 def _holds(case: Case, cases: Sequence[Case], chosen: Sequence[Size]) -> bool:
     lies = [(each, layout(each.server, each.pool, units_of(each.server, size))) for each, size in zip(cases, chosen, strict=True)]
     pods = [
-        (made.units, each.server.name)
-        for each, made in lies
-        if each.pool.name == case.pool.name
-        for _ in range(each.most_replicas * made.nodes)
+        Pods(made.units, each.server.name, each.most_replicas * made.nodes) for each, made in lies if each.pool.name == case.pool.name
     ]
     return packed(pods, case.units, case.pool.nodes)[1] == 0
 

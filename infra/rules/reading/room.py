@@ -1,25 +1,22 @@
 """How a pool is filled by the workloads that name it: what the rules about room and about surge pods both ask."""
 
 from interlock.infra.facts import Bundle, Fact, Pool, Workload
-from interlock.infra.facts.room import Node, Size, packed, spare
+from interlock.infra.facts.room import Node, Pods, packed, spare
 from interlock.infra.rules.reading.units import pod_count, pod_units
 
-_MOST = 2000
-"""Pods of one template that are counted."""
 
-
-def pods_of(workload: Workload) -> list[Size]:
-    """Every pod of all replicas; pods whose size is not known are left out."""
+def pods_of(workload: Workload) -> list[Pods]:
+    """The pods of all replicas, by template; pods whose size is not known are left out."""
     replicas = workload.replicas.default(1)
     if not replicas.known:
         return []
-    sizes: list[Size] = []
+    sizes: list[Pods] = []
     for pod in workload.pods:
         if any(device.of_all_pods for container in pod.containers for device in container.devices):
             continue  # All pods get the same devices.
         units, count = pod_units(workload, pod), pod_count(pod)
         if units.known and count.known and units.get() > 0:
-            sizes.extend([(units.get(), workload.origin.name)] * min(count.get() * replicas.get(), _MOST))
+            sizes.append(Pods(units.get(), workload.origin.name, count.get() * replicas.get()))
     return sizes
 
 
