@@ -32,7 +32,7 @@ def asked_units(pods: Iterable[Pods]) -> int:
 
 
 def packed(pods: Iterable[Pods], per_node: int, nodes: int) -> tuple[list[Node], int]:
-    """(nodes, pods that found no place): largest first, each on the fullest node that still holds it. A pod without units takes no place."""
+    """(nodes, pods that found no place): largest first, each on the fullest node that still holds it. Pods without units take none."""
     filled = [Node(per_node) for _ in range(nodes)]
     # Places of nodes by what they have free, each a heap: the first of those that are equally full is taken.
     by_free = {per_node: list(range(nodes))} if nodes else dict[int, list[int]]()

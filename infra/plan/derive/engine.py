@@ -88,9 +88,7 @@ def _allotted(config: ClusterConfig, cases: Sequence[Case], found: Sequence[Size
 
 def _holds(case: Case, cases: Sequence[Case], chosen: Sequence[Size]) -> bool:
     lies = [(each, layout(each.server, each.pool, units_of(each.server, size))) for each, size in zip(cases, chosen, strict=True)]
-    pods = [
-        Pods(made.units, each.server.name, each.most_replicas * made.nodes) for each, made in lies if each.pool.name == case.pool.name
-    ]
+    pods = [Pods(made.units, each.server.name, each.most_replicas * made.nodes) for each, made in lies if each.pool.name == case.pool.name]
     return packed(pods, case.units, case.pool.nodes)[1] == 0
 
 
