@@ -280,13 +280,16 @@ def _patch(root: Node) -> bool:
 
 
 def _images(root: Node, walker: _Walker) -> None:
-    """The API server refuses a container without an image."""
+    """The API server refuses a container without an image: often a patch whose name is that of no container."""
     for pod in _pods(root):
-        for container in [*pod["containers"].items(), *pod["initContainers"].items()]:
+        listed = [*pod["containers"].items(), *pod["initContainers"].items()]
+        there = ", ".join(each["name"].string() for each in listed if each["image"])
+        for container in listed:
             if container.mapping and not container["image"]:
                 name = container["name"].string()
                 said = f"the container {name} has no image; the API server refuses that"
-                walker.add("schema-broken", said, container.path, name, "name its image, or remove the container")
+                remedy = f"to change a container that is there, name it ({there}); else name an image" if there else "name its image"
+                walker.add("schema-broken", said, container["name"].path if name else container.path, name, remedy)
 
 
 def _pods(root: Node) -> Iterator[Node]:

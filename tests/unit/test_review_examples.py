@@ -43,6 +43,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "model-length": ("MEM-004",),
     "model-too-big": ("MEM-001",),
     "no-gpu-resource": ("GPU-007",),
+    "patch-names-no-container": ("DOC-002",),
     "quantization-needs": ("GPU-014",),
     "schema-broken": ("DOC-002",),
     "schema-typo": ("DOC-004",),
@@ -50,12 +51,6 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "world-without-executor": ("ARG-020",),
 }
 """Kind of fault as the rows name it -> codes that speak of it, where the finding's own fault is called otherwise."""
-
-OPEN: Mapping[str, str] = {
-    "pod-patch-names-no-container.config.yaml": "a patch for a container that is not there is accepted",
-}
-"""What does not answer as it should yet, with the reason; an entry that begins to pass has to go."""
-
 
 def said(row: Mapping[str, Any]) -> list[Finding]:
     file = FOLDER / row["file"]
@@ -96,11 +91,5 @@ def faults(row: Mapping[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["file"])
-def test_a_document_is_judged_as_it_should_be(row: Mapping[str, Any], request: pytest.FixtureRequest) -> None:
-    if row["file"] in OPEN:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=OPEN[row["file"]]))
+def test_a_document_is_judged_as_it_should_be(row: Mapping[str, Any]) -> None:
     assert faults(row) == []
-
-
-def test_what_is_open_is_named_by_files_that_are_there() -> None:
-    assert set(OPEN) <= {row["file"] for row in ROWS}
