@@ -249,13 +249,8 @@ def _selector(root: Node, walker: _Walker) -> None:
     wrong = [f"{key}={value}" for key, value in wanted.items() if labels.get(key) != value and not templated(value + labels.get(key, ""))]
     if wrong:
         text = f"the selector asks for {', '.join(wrong[:3])}, which the template's labels do not have; the API server refuses that"
-        walker.add(
-            "schema-broken",
-            text,
-            spec.at("selector", "matchLabels").path,
-            ", ".join(wrong[:3]),
-            "give selector and template the same labels",
-        )
+        place, remedy = spec.at("selector", "matchLabels").path, "give selector and template the same labels"
+        walker.add("schema-broken", text, place, ", ".join(wrong[:3]), remedy)
 
 
 def _mounts(root: Node, walker: _Walker) -> None:

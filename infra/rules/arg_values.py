@@ -12,6 +12,7 @@ from interlock.infra.facts import Bundle, Flag, Place, Workload
 from interlock.infra.rules.arg_flags import CLI, SOURCE, unique, version_text
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
+from interlock.infra.rules.reading.quantization import KERNELS, stored
 from interlock.infra.rules.reading.relations import Asked
 from interlock.infra.rules.reading.units import where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
@@ -140,8 +141,11 @@ def _registered(workload: Workload, bundle: Bundle, version: str | None, level: 
         if not fact.known or not isinstance(fact.value, str) or not all(facts[each].absent for each in plugins):
             continue
         value, there = fact.value, unregistered(name, fact.value, version)
-        if there is None:
+        own = stored(workload) if value in KERNELS else None
+        if there is None or own in KERNELS.get(value, ()):
             continue
+        # Whether a kernel's name is taken depends on the checkpoint.
+        sure = value not in KERNELS or own is not None
         flag = next((each for each in reversed(workload.engine.flags) if each.name == name), None)
         given = f"--{name} {value}" if flag else f"{name.rpartition('.')[2]} {value}"
-        yield _one_of(_Wrong(where(workload, Place.ARGS, fact), given, version, level, flag), there)
+        yield _one_of(_Wrong(where(workload, Place.ARGS, fact), given, version, level if sure else Severity.WARNING, flag), there)

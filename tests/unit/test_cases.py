@@ -1,4 +1,4 @@
-"""Facts of public failures: at least nine of ten verdicts are right, and nothing that worked is refused."""
+"""Facts of public failures: at least 19 of 20 verdicts are right, and nothing that worked is refused."""
 
 import json
 from pathlib import Path
@@ -13,11 +13,11 @@ FILE = Path(__file__).parents[1] / "data" / "cases.jsonl"
 CASES: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 
 
-def test_nine_of_ten_judged_cases_get_the_right_verdict_and_one_in_ten_is_not_judged() -> None:
+def test_nineteen_of_twenty_judged_cases_get_the_right_verdict_and_at_most_one_in_ten_is_not_judged() -> None:
     said = {case["id"]: verdict(case)["verdict"] for case in CASES}
     judged = [case for case in CASES if said[case["id"]] != "unsupported"]
     right = [case for case in judged if said[case["id"]] == case["expected"]["verdict"]]
-    assert len(right) >= 0.9 * len(judged)
+    assert len(right) >= 0.95 * len(judged)
     assert len(judged) >= 0.9 * len(CASES)
 
 
@@ -45,6 +45,27 @@ def test_a_case_that_states_what_nobody_reads_is_not_judged(case: dict[str, Any]
         assert verdict(wider) == {"id": case["id"], "verdict": "unsupported", "codes": [], "why": f"not read: {section}.x_unknown"}
     elsewhere = {**case, "input": {**case["input"], "weather": {"rain": True}}}
     assert verdict(elsewhere)["why"] == "not read: weather.rain"
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [("k8s", "memory_limit", "below load peak"), ("k8s", "env", {"HF_TOKEN": "valid, licence not accepted"}), ("k8s", "operator", "a")],
+)
+def test_a_value_that_no_manifest_can_hold_is_not_read(section: str, key: str, value: object) -> None:
+    case = {"id": "x", "input": {"model": {"name": "Qwen/Qwen3-8B"}, "gpu": {"type": "H100"}, section: {key: value}}}
+    assert verdict(case)["why"] == f"not read: {section}.{key}"
+
+
+def test_where_the_version_decides_between_acceptance_and_refusal_no_verdict_is_given_without_one() -> None:
+    given = next(case for case in CASES if case["id"] == "dtype-01")["input"]
+    stated = {**given, "vllm": {**given["vllm"], "version": "0.8.5"}}
+    assert verdict({"input": given})["why"] == "the vLLM version decides: reject in 0.8.5, accept in 0.33.0"
+    assert verdict({"input": stated})["verdict"] == "reject"
+
+
+def test_silence_about_memory_is_no_acceptance_where_no_card_is_stated() -> None:
+    model = {"name": "a", "q_heads": 32, "num_layers": 32, "params_b": 70}
+    assert verdict({"input": {"model": model, "vllm": {"version": "0.33.0"}}})["why"] == "whether the model fits: no card is stated"
 
 
 def test_one_line_of_json_for_each_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,6 +52,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 }
 """Kind of fault as the rows name it -> codes that speak of it, where the finding's own fault is called otherwise."""
 
+
 def said(row: Mapping[str, Any]) -> list[Finding]:
     file = FOLDER / row["file"]
     try:

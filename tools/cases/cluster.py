@@ -65,7 +65,10 @@ def _fact(value: float | None, path: str) -> Fact[int]:
 def _runtime(k8s: Mapping[str, Any]) -> Fact[str]:
     if k8s.get("nvml_in_container") is False:
         return known("one without the driver's libraries", "k8s.nvml_in_container")
+    # A distribution would only tell which runtime is the default.
     stated = first(k8s, "containerd_default", "runtime")
+    if stated is not None:
+        k8s.get("distribution")
     return absent("k8s.containerd_default") if nothing(stated) else known(str(stated), "k8s.containerd_default")
 
 
@@ -115,25 +118,19 @@ def ray_facts(case: Mapping[str, Any]) -> RayFacts:
         python=known(python, "ray.python") if python else absent("ray.python"),
         worker_python=(known(str(stated["python_process"]), "ray.python"),) if stated.get("python_process") else (),
         gcs_fault_tolerance=known(bool(stated.get("gcs_ft", True)), "ray.gcs_ft"),
-        start_params={"head": {"node-ip-address": known(_address(str(address)), "ray.node_address")}} if address else {},
+        start_params={"head": {"node-ip-address": known(str(address), "ray.node_address")}} if address else {},
         deployments=_deployments(stated, kind),
         upgrade=absent("ray.change") if "change" in stated or "upgrade" in stated else known("None", "ray.upgrade"),
         driver_on_head=known(stated.get("driver_on") == "head", "ray.driver_on"),
     )
 
 
-def _address(text: str) -> str:
-    return "node.example" if "dns" in text.lower() or "host name" in text.lower() else text
-
-
 def _deployments(stated: Mapping[str, Any], kind: str) -> tuple[ServeDeployment, ...]:
-    actor, words = stated.get("serve_actor_num_gpus"), str(stated.get("env") or "").lower()
+    actor = stated.get("serve_actor_num_gpus")
     gpus: Fact[float] = absent("ray.serve_actor_num_gpus")
     if actor is not None:
         value = number(actor)
         gpus = known(1.0 if value is None else value, "ray.serve_actor_num_gpus")
-    elif "without gpu" in words or "without a gpu" in words:
-        gpus = known(0.0, "ray.env")
     strategy = known(str(stated["strategy"]), "ray.strategy") if stated.get("strategy") else absent("ray.strategy")
     grace = number(stated.get("graceful_shutdown_timeout_s"))
     served = kind == "RayService" or stated.get("api") or actor is not None or strategy.known

@@ -4,15 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from interlock.infra.facts import Bundle, Engine, Fact, Origin, Route, Workload, known
+from interlock.infra.facts import Bundle, Fact, Origin, Route, Workload, known
 from interlock.infra.recognise import Document, recognise
-from interlock.infra.values import GIB
 from tools.cases.cluster import POOL, pool, ray_facts, ray_pods
-from tools.cases.manifest import world
+from tools.cases.manifest import version_of
 from tools.cases.model import model_engine
 from tools.cases.objects import documents, lengths
 from tools.cases.values import duration, first, mapping, number
-from tools.cases.watched import changed
 
 LOADS = ("load_seconds", "load_s", "load_time_s", "startup_s", "startup_seconds", "model_load_s", "load_time", "ready_after_s")
 IDLES = ("upstream_idle_s", "idle_timeout_s", "idle_s", "lb_idle_s", "idle_timeout")
@@ -23,34 +21,11 @@ def bundle_of(case: Mapping[str, Any]) -> Bundle | None:
     """The facts of an input; None when it speaks of nothing that is known here."""
     if not any(mapping(case.get(key)) for key in SPOKEN):
         return None
-    made = weighed(case)
-    read = recognise([Document(document, "case", index) for index, document in enumerate(documents(made))])
-    workloads = tuple(enriched(workload, made) for workload in read.workloads)
-    routes = tuple(replace(route, longest_answer=_seconds(lengths(mapping(made.get("k8s"))))) for route in read.routes)
+    read = recognise([Document(document, "case", index) for index, document in enumerate(documents(case))])
+    workloads = tuple(enriched(workload, case) for workload in read.workloads)
+    routes = tuple(replace(route, longest_answer=_seconds(lengths(mapping(case.get("k8s"))))) for route in read.routes)
     closed = case.get("closed") is True
-    return replace(read, workloads=workloads, pools=(pool(made),), routes=(*routes, *plain_route(made)), closed=closed)
-
-
-def weighed(case: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Words about size put into bytes: ``smaller than the checkpoint``, ``below load peak``."""
-    k8s, model = mapping(case.get("k8s")), mapping(case.get("model"))
-    changes: dict[str, Any] = {}
-    whole = _weights(model)
-    # A load's peak: the processes of all ranks and what the weights are read through.
-    peak = (4 + 2 * world(case) + 10) * GIB
-    for name, size in (("memory_limit", peak), ("model_cache_size", (whole or 0) * 0.4)):
-        text = str(k8s.get(name) or "")
-        if whole and ("below" in text or "smaller" in text or "less than" in text):
-            changes[name] = int(size)
-    return changed(case, {"k8s": changed(k8s, changes)}) if changes else case
-
-
-def _weights(model: Mapping[str, Any]) -> float | None:
-    engine = model_engine(model, Engine())
-    if engine.weight_bytes.known:
-        return float(engine.weight_bytes.get())
-    params = number(model.get("params_b"))
-    return params * 2e9 if params else None
+    return replace(read, workloads=workloads, pools=(pool(case), *read.pools), routes=(*routes, *plain_route(case)), closed=closed)
 
 
 def _seconds(value: float | None) -> Fact[float]:
@@ -62,8 +37,10 @@ def enriched(workload: Workload, case: Mapping[str, Any]) -> Workload:
     rank = number(mapping(case.get("lora")).get("rank"))
     draft = number(mapping(mapping(mapping(case.get("vllm")).get("flags")).get("speculative")).get("draft_vocab"))
     load = duration(first(mapping(case.get("k8s")), *LOADS))
+    version = version_of(case)
     engine = replace(
         engine,
+        version=known(version, "vllm.version") if version else engine.version,
         load_seconds=known(load, "k8s.load_seconds") if load else engine.load_seconds,
         complete=engine.complete and "vllm" in case,
         lora_rank=known(int(rank), "lora.rank") if rank else engine.lora_rank,

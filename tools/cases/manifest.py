@@ -4,8 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from interlock.infra.catalog.hub import TOKENS
 from interlock.infra.values import Version
 from tools.cases.values import duration, first, mapping, nothing, number, size
+from tools.cases.watched import one_of, read_if
 
 Manifest = dict[str, Any]
 LABELS = {"app": "engine"}
@@ -25,6 +27,9 @@ def image(case: Mapping[str, Any]) -> str:
     if isinstance(stated, str):
         return stated
     version = version_of(case)
+    # Ray left vLLM's own image in 0.18.
+    if mapping(case.get("ray")) and version and (Version.parse(version) or Version(0, 0)) >= Version(0, 18):
+        return f"rayproject/ray-llm@{DIGEST}"
     return f"vllm/vllm-openai:v{version}@{DIGEST}" if version else f"vllm/vllm-openai@{DIGEST}"
 
 
@@ -91,7 +96,7 @@ def container(case: Mapping[str, Any], pods: int) -> Manifest:
             requests[name] = str(k8s[name])
     if k8s.get("ephemeral_request"):
         requests["ephemeral-storage"] = str(k8s["ephemeral_request"])
-    limit = size(k8s.get("memory_limit")) if isinstance(k8s.get("memory_limit"), str | int) else None
+    limit = read_if(k8s, "memory_limit", size)
     if limit:
         limits["memory"] = str(limit)
     built: Manifest = {
@@ -136,9 +141,19 @@ def port(case: Mapping[str, Any]) -> int:
     return int(number(mapping(mapping(case.get("vllm")).get("flags")).get("port")) or 8000)
 
 
+def stated_env(k8s: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables; a sentence in place of a token says what no manifest can, so it is not read."""
+
+    def variables(value: Any) -> dict[str, Any] | None:
+        found = dict(mapping(value))
+        return found if all(" " not in str(found.get(name)) for name in TOKENS) else None
+
+    return read_if(k8s, "env", variables) or {}
+
+
 def environment(case: Mapping[str, Any], spread: bool) -> list[Manifest]:
     k8s = mapping(case.get("k8s"))
-    stated = dict(mapping(k8s.get("env")))
+    stated = stated_env(k8s)
     for name in ("HOME", "HF_HOME"):
         if name in k8s:
             stated[name] = k8s[name]
@@ -150,6 +165,8 @@ def environment(case: Mapping[str, Any], spread: bool) -> list[Manifest]:
             found.append({"name": name, "valueFrom": {"secretKeyRef": {"name": "keys", "key": name}}})
         else:
             found.append({"name": name, "value": str(value)})
+    if one_of(k8s, "network", "none") and "HF_HUB_OFFLINE" not in stated:
+        found.append({"name": "HF_HUB_OFFLINE", "value": "1"})
     if spread and "network" not in k8s and not any(name.startswith("NCCL_") for name in stated):
         found.append({"name": "NCCL_SOCKET_IFNAME", "value": "eth0"})
     if "HF_TOKEN" not in stated:
@@ -229,7 +246,7 @@ def pod(case: Mapping[str, Any], pods: int) -> Manifest:
 
 def cached(k8s: Mapping[str, Any]) -> bool:
     """Whether a volume holds the model cache: as stated; yes where nothing speaks of it."""
-    offline = any("OFFLINE" in name for name in mapping(k8s.get("env")))
+    offline = any("OFFLINE" in name for name in stated_env(k8s))
     disk, path = "node_disk_gb" in k8s, "cache_path" in k8s
     elsewhere = disk or path
     return not nothing(k8s["pvc"]) if "pvc" in k8s else not (offline or elsewhere)
@@ -237,6 +254,7 @@ def cached(k8s: Mapping[str, Any]) -> bool:
 
 def cache_volume(k8s: Mapping[str, Any]) -> Manifest:
     held = k8s.get("pvc")
-    if nothing(held) and "model_cache_size" in k8s:
-        return {"name": "cache", "emptyDir": {"sizeLimit": str(size(k8s["model_cache_size"]) or 1)}}
+    room = read_if(k8s, "model_cache_size", size)
+    if nothing(held) and room:
+        return {"name": "cache", "emptyDir": {"sizeLimit": str(room)}}
     return {"name": "cache", "persistentVolumeClaim": {"claimName": "cache"}}

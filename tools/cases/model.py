@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from interlock.infra.facts import Engine, Fact, known
+from interlock.infra.rules.reading.checkpoint import gated
 from interlock.infra.sizing import model_facts
 from interlock.infra.sizing.model.layer_plan import is_mla
 from tools.cases.values import first, number
@@ -68,6 +69,10 @@ def model_engine(model: Mapping[str, Any], engine: Engine) -> Engine:
         value = number(model.get(key))
         if value is not None:
             facts[field] = known(int(value), f"model.{key}")
+    if gated(name):
+        model.get("gated")  # Which models ask for a token is known by their names alone.
+    if "bf16" in name.lower():  # As names on the hub carry it.
+        facts["dtype"] = known("bfloat16", "model.name")
     quant = str(model.get("quant") or "").lower()
     if quant:
         facts["quantization"] = known(quant, "model.quant")
@@ -75,7 +80,5 @@ def model_engine(model: Mapping[str, Any], engine: Engine) -> Engine:
     if params is not None and not (listed and not quant):
         each = 1.0 if "fp8" in quant or "int8" in quant else 0.56 if quant in FOUR_BITS else 2.0
         facts["weight_bytes"] = known(int(params * 1e9 * each), "model.params_b")
-    if "bf16" in name.lower() or "bfloat16" in name.lower():
-        facts["dtype"] = known("bfloat16", "model.name")
     changes: dict[str, Any] = {**facts, "config": config}
     return replace(engine, **changes)

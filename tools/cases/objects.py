@@ -1,10 +1,12 @@
 """The objects around a case's workload: controller, claim, Service, routes, scalers, budget."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from tools.cases.manifest import LABELS, Manifest, cached, pod, port, world
 from tools.cases.values import duration, first, mapping, nothing, number
+from tools.cases.watched import one_of
 
 META = {"name": "engine", "namespace": "models", "labels": LABELS}
 LENGTHS = ("time_to_header_s", "generation_seconds", "ttft_s", "longest_answer_s", "answer_seconds", "generation_s")
@@ -26,7 +28,11 @@ def pods_of(case: Mapping[str, Any]) -> int:
 def documents(case: Mapping[str, Any]) -> list[Manifest]:
     k8s = mapping(case.get("k8s"))
     found = [controller(case), *([claim(k8s)] if cached(k8s) else []), service(case)]
-    found += routes(k8s) + scalers(k8s) + budgets(k8s)
+    found += routes(k8s) + scalers(k8s) + budgets(k8s) + watches(k8s)
+    if one_of(k8s, "karpenter", "true"):
+        gpu = {"key": "karpenter.k8s.aws/instance-gpu-count", "operator": "Exists"}
+        spec = {"template": {"spec": {"requirements": [gpu]}}}
+        found.append({"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "gpu"}, "spec": spec})
     return found
 
 
@@ -34,7 +40,7 @@ def controller(case: Mapping[str, Any]) -> Manifest:
     k8s, pods = mapping(case.get("k8s")), pods_of(case)
     template = {"metadata": {"labels": LABELS}, "spec": pod(case, pods)}
     replicas = int(number(first(k8s, "replicas", "tenants_on_gpu")) or 1)
-    if pods > 1:
+    if one_of(k8s, "operator", "lws", "leaderworkerset") or pods > 1:
         groups = {"size": pods, "leaderTemplate": template, "workerTemplate": template}
         spec: Manifest = {"replicas": replicas, "leaderWorkerTemplate": groups}
         return {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": META, "spec": spec}
@@ -141,6 +147,16 @@ def scalers(k8s: Mapping[str, Any]) -> list[Manifest]:
         spec = {"scaleTargetRef": target, "maxReplicas": int(number(mapping(hpa).get("max")) or 2), "metrics": [source]}
         found.append({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": meta, "spec": spec})
     return found
+
+
+def watches(k8s: Mapping[str, Any]) -> list[Manifest]:
+    """A dashboard of the series that a case says Prometheus holds."""
+    series = k8s.get("series")
+    if not series:
+        return []
+    panels = json.dumps({"title": "vllm", "panels": [{"targets": [{"expr": str(series)}]}]})
+    meta = {"name": "dashboard", "namespace": "models"}
+    return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"engine.json": panels}}]
 
 
 def budgets(k8s: Mapping[str, Any]) -> list[Manifest]:

@@ -1,7 +1,9 @@
 """A case's input that knows which of its keys were read: what nobody read was not judged."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Watched(Mapping[str, Any]):
@@ -23,9 +25,9 @@ class Watched(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._data)
 
-    def changed(self, changes: Mapping[str, Any]) -> "Watched":
-        """The same with other values; who reads them reads these keys."""
-        return Watched({**self._data, **changes}, self._read, self._base)
+    def peek(self, key: str) -> Any:
+        """A value that is looked at without being read."""
+        return self._data.get(key)
 
     def unread(self) -> list[str]:
         """Keys of sections, and whole sections, that nobody asked for."""
@@ -36,6 +38,13 @@ class Watched(Mapping[str, Any]):
         return names
 
 
-def changed(source: Mapping[str, Any], changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A mapping with other values, watched where it was."""
-    return source.changed(changes) if isinstance(source, Watched) else {**source, **changes}
+def read_if(source: Mapping[str, Any], key: str, reader: Callable[[Any], T | None]) -> T | None:
+    """What ``reader`` makes of a value; the value counts as read only where that is something."""
+    value = source.peek(key) if isinstance(source, Watched) else source.get(key)
+    found = None if value is None else reader(value)
+    return found if found is not None and key in source else None
+
+
+def one_of(source: Mapping[str, Any], key: str, *words: str) -> bool:
+    """Whether a value is one of the words; any other is not read."""
+    return read_if(source, key, lambda value: str(value).lower() in words or None) is True

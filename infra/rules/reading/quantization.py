@@ -1,6 +1,7 @@
 """Quantization: what a checkpoint is stored as, and the method at work."""
 
 import re
+from collections.abc import Mapping
 
 from interlock.infra.facts import Workload
 
@@ -12,6 +13,8 @@ _MARKS = (
     (re.compile(r"(^|[-_/.])(nvfp4|fp4)([-_.]|$)", re.IGNORECASE), "nvfp4"),
     (re.compile(r"(^|[-_/.])fp8([-_.]|$)", re.IGNORECASE), "fp8"),
 )
+KERNELS: Mapping[str, tuple[str, ...]] = {"marlin": ("awq", "gptq")}
+"""Names of kernels that --quantization takes, in every version read, for checkpoints of these formats alone."""
 _SCHEMES = {"w4a16": "compressed-tensors-w4a16", "int4": "compressed-tensors-w4a16"}
 
 

@@ -22,6 +22,8 @@ _DROPPED: Mapping[str, str] = {
     **dict.fromkeys(("fbgemm_fp8", "fp_quant"), "no_fbgemm"),
     **dict.fromkeys(("aqlm", "hqq", "marlin", "qqq", "deepspeedfp", "ptpc_fp8", "rtn", "petit_nvfp4"), "no_early_formats"),
 }
+# As an argument these choose the kernels of AWQ and GPTQ checkpoints (override_quantization_method of auto_awq.py and auto_gptq.py).
+_KERNELS = ("marlin",)
 _ATTENTION = frozenset({Cache.FULL, Cache.SLIDING, Cache.CHUNKED, Cache.MLA})
 _LATENT_CACHES = ("auto", "bfloat16", "float16", "fp8", "fp8_e4m3")
 _SPARSE_CACHES = ("auto", "bfloat16", "float16", "fp8", "fp8_ds_mla")
@@ -60,14 +62,19 @@ def argument_refusals(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
 
 def method_of(found: Resolved, facts: ModelFacts) -> str:
     """Name of the quantization method: the checkpoint's, else the one asked for."""
-    declared = mapping(facts.config, "quantization_config") or mapping(facts.text, "quantization_config")
-    return text(declared, "quant_method").lower() or (found.request.quantization or "").lower()
+    return _declared(facts) or (found.request.quantization or "").lower()
+
+
+def _declared(facts: ModelFacts) -> str:
+    return text(mapping(facts.config, "quantization_config") or mapping(facts.text, "quantization_config"), "quant_method").lower()
 
 
 def _method(found: Resolved, facts: ModelFacts) -> Iterator[Refusal]:
     """Formats that a version does not load any more (``layers/quantization/__init__.py``)."""
     method = method_of(found, facts)
     change = _DROPPED.get(method)
+    if method in _KERNELS and not _declared(facts):
+        return  # Checkpoints of two other formats take it, and this one may be one of them.
     if change and since(change, found.version):
         text = f"{method} weights are not loaded since vLLM {first(change)} (or only with a plug-in or a special flag)"
         remedy = f"use a checkpoint in another format, or a vLLM before {first(change)}"
