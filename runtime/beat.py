@@ -8,6 +8,7 @@ from typing import Any
 from vllm.v1.metrics.loggers import AggregateStatLoggerBase
 
 from interlock.runtime import board, page
+from interlock.runtime.gate import told
 
 
 class Beat(AggregateStatLoggerBase):  # type: ignore[misc]
@@ -19,6 +20,8 @@ class Beat(AggregateStatLoggerBase):  # type: ignore[misc]
 
     def record(self, scheduler_stats: Any, iteration_stats: Any, mm_cache_stats: Any = None, engine_idx: int = 0) -> None:
         """One step. The counts are missing where several API servers run and another one got them."""
+        if told.WAITING and iteration_stats is not None:
+            told.note(iteration_stats.finished_requests)
         at = self.rows.get(engine_idx)
         if at is None:
             return

@@ -4,17 +4,10 @@ Counts what is in flight, and answers 503 in a drain and, to the readiness probe
 """
 
 import os
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 
 from interlock.runtime import board, page
+from interlock.runtime.asgi import App, Message, Receive, Scope, Send, answer, discard
 from interlock.runtime.spec import load
-
-Message = MutableMapping[str, Any]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN = ("/metrics",)
 """Answered in a drain too: they are for operators."""
@@ -24,8 +17,6 @@ ENGINE = (
     "/pooling", "/classify", "/score", "/rerank", "/generative_scoring", "/transcriptions", "/translations",
 )  # fmt: skip
 """Ends of the paths whose requests an engine core steps for. Others (adapters, tokens, weights) say nothing about its steps."""
-MOST_DISCARDED = 64 << 20
-"""Bytes of a refused body that are read: a client whose body is left unread gets a reset instead of the answer."""
 REJECT = 1013
 """WebSocket close code "try again later"."""
 
@@ -102,18 +93,9 @@ class Front:
             return await send({"type": "websocket.close", "code": REJECT})
         if scope["method"] == "POST":  # probes are no traffic
             self.add("refused", 1)
-        seen, more = 0, True
-        while more and seen < MOST_DISCARDED:
-            message = await receive()
-            if message["type"] != "http.request":
-                return None
-            seen += len(message.get("body", b""))
-            more = message.get("more_body", False)
-        body = body_of(text)
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        headers += [(b"retry-after", b"1"), (b"connection", b"close")]
-        await send({"type": "http.response.start", "status": 503, "headers": headers})
-        return await send({"type": "http.response.body", "body": body})
+        if await discard(receive):
+            await answer(send, 503, body_of(text), [(b"retry-after", b"1"), (b"connection", b"close")])
+        return None
 
 
 class Exchange:

@@ -38,6 +38,8 @@ class Spec:
     """What the pod's preStop hook takes of that grace period."""
     adapters: tuple[str, ...] = ()
     """LoRA adapters that must be registered before the pod is ready."""
+    access: str = "/etc/interlock/access"
+    """Folder of access.json and keys.json, for the middleware that asks for keys."""
     own_shm: bool = False
     """Whether /dev/shm belongs to this container alone, so that files of an earlier life may be removed."""
     log: str = "text"

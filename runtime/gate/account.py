@@ -1,0 +1,87 @@
+"""Accounting and the access log: ``--middleware interlock.runtime.gate.account.Account``, outermost, so that refusals are counted too.
+
+One line of JSON per request on stdout, without a word of prompt, answer or key; counters per tenant and model on the engine's own /metrics.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable
+
+from interlock.runtime.asgi import App, Receive, Scope, Send
+from interlock.runtime.gate import routes, told
+from interlock.runtime.gate.counters import Counters, counters
+from interlock.runtime.gate.ticket import FINISHED, Ticket, ticket_of
+from interlock.runtime.gate.usage import Usage
+from interlock.runtime.gate.watched import files
+from interlock.runtime.spec import load
+from interlock.runtime.words import stamp
+
+OTHER = "other"
+"""Label of models that the server does not have, and of strangers: whatever they send makes no new series."""
+LEFT = 499
+"""Status of a request whose client was gone before an answer began."""
+
+
+def write(line: bytes) -> None:
+    """One line on stdout; a closed one changes nothing."""
+    try:
+        os.write(1, line)
+    except OSError:
+        return
+
+
+class Account:
+    """Writes what every request was, when it is over, however it ended."""
+
+    def __init__(
+        self, app: App, folder: str = "", say: Callable[[bytes], None] = write, count: Callable[[], Counters | None] = counters
+    ) -> None:
+        self.app, self.say = app, say
+        self.files = files(folder or load(os.environ).access)
+        self.counters = count()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes a request on, and looks at its answer."""
+        if scope["type"] != "http" or (scope["method"], routes.route_of(scope)) in routes.OPEN:
+            return await self.app(scope, receive, send)
+        ticket = ticket_of(scope)
+        told.WAITING.add(ticket.id)
+        try:
+            return await self.app(scope, receive, ticket.watch(send))
+        finally:
+            used = ticket.used()
+            told.WAITING.discard(ticket.id)
+            FINISHED.pop(ticket.id, None)
+            self.note(ticket, used)
+
+    def note(self, ticket: Ticket, used: Usage) -> None:
+        """Log and counters."""
+        answer = ticket.answer
+        status = answer.status if answer and answer.status else LEFT
+        first, queued = (answer.first if answer else -1.0), ticket.queued
+        policy = self.files.policy
+        tenant = ticket.tenant if ticket.tenant in policy.tenants or ticket.tenant.startswith("(") else OTHER
+        model = ticket.model if ticket.model in policy.models else OTHER if ticket.model else ""
+        if self.counters:
+            self.counters.note((tenant, model), status, used, first, queued)
+        line = {
+            "interlock": "access",
+            "time": stamp(),
+            "id": ticket.id,
+            "tenant": ticket.tenant,
+            "model": model,
+            "route": ticket.route if ticket.route in routes.NAMED or ticket.route in policy.routes else OTHER,
+            "status": status,
+            "prompt_tokens": used.prompt,
+            "completion_tokens": used.completion,
+            "seconds": round(time.monotonic() - ticket.began, 4),
+        }
+        for name, value in (("first_seconds", first), ("queue_seconds", queued)):
+            if value >= 0:
+                line[name] = round(value, 4)
+        words = {"counted": used.counted, "refused": ticket.refused, "client_id": ticket.client_id}
+        line.update({name: text for name, text in words.items() if text})
+        if answer and answer.status and not answer.ended:
+            line["cut"] = True
+        self.say(json.dumps(line).encode() + b"\n")

@@ -1,0 +1,103 @@
+"""Limits per tenant and API server: ``--middleware interlock.runtime.gate.limits.Limits``. Requests and tokens per minute, requests at the
+same time, and a fair share of a full server. Nobody is made to wait here: who may not ask now is told when to come back.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from interlock.runtime.asgi import App, Receive, Scope, Send
+from interlock.runtime.gate import bucket, refusals
+from interlock.runtime.gate.access import Policy, Tenant
+from interlock.runtime.gate.refusals import Refusal, refuse
+from interlock.runtime.gate.ticket import Ticket, ticket_of
+from interlock.runtime.gate.usage import estimate
+from interlock.runtime.gate.watched import files
+from interlock.runtime.spec import load
+
+REMEMBERED_SECONDS = 10.0
+"""How long a tenant's last use keeps its share free."""
+
+
+class Account:
+    """What one tenant uses at the moment."""
+
+    __slots__ = ("peak", "peaked", "requests", "running", "tokens")
+
+    def __init__(self, tenant: Tenant, now: float) -> None:
+        self.requests = bucket.full(tenant.requests_per_minute, now)
+        self.tokens = bucket.full(tenant.tokens_per_minute, now)
+        self.running = self.peak = 0
+        self.peaked = now
+
+
+class Limits:
+    """Counts, and refuses with 429 and Retry-After."""
+
+    def __init__(self, app: App, folder: str = "", clock: Callable[[], float] = time.monotonic) -> None:
+        self.app, self.clock = app, clock
+        self.files = files(folder or load(os.environ).access)
+        self.accounts: dict[str, Account] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Lets a tenant's request pass, counted, or refuses it. What has no tenant is not limited here: Keys refuses it."""
+        ticket = ticket_of(scope) if scope["type"] == "http" else None
+        tenant = self.files.policy.tenants.get(ticket.tenant) if ticket else None
+        if ticket is None or tenant is None or scope["method"] != "POST":
+            return await self.app(scope, receive, send)
+        policy, now = self.files.policy, self.clock()
+        account = self.account(tenant, now)
+        asked = estimate(len(ticket.body or b""))
+        refusal = self.judge(account, tenant, policy, asked)
+        if refusal is not None:
+            return await refuse(ticket, refusal, scope, receive, send)
+        with self.counted(account, ticket, asked):
+            return await self.app(scope, receive, ticket.watch(send))
+
+    def account(self, tenant: Tenant, now: float) -> Account:
+        """The tenant's account at this moment. A limit that was changed holds from now on."""
+        found = self.accounts.get(tenant.name)
+        if found is None:
+            found = self.accounts[tenant.name] = Account(tenant, now)
+        found.requests = bucket.refilled(found.requests, tenant.requests_per_minute, now)
+        found.tokens = bucket.refilled(found.tokens, tenant.tokens_per_minute, now)
+        if now - found.peaked >= REMEMBERED_SECONDS:
+            found.peak, found.peaked = found.running, now
+        return found
+
+    def judge(self, account: Account, tenant: Tenant, policy: Policy, tokens: int) -> Refusal | None:
+        """Why not now; None = it may."""
+        if tenant.concurrency and account.running >= tenant.concurrency:
+            return refusals.CONCURRENCY
+        for per_minute, held, need, refusal in (
+            (tenant.requests_per_minute, account.requests, 1, refusals.REQUESTS),
+            (tenant.tokens_per_minute, account.tokens, tokens, refusals.TOKENS),
+        ):
+            seconds = bucket.wait(held, per_minute, need) if per_minute else 0.0
+            if seconds:
+                return Refusal(refusal.status, refusal.kind, refusal.code, refusal.text, seconds)
+        return None if self.fair(tenant.name, policy.capacity) else refusals.SHARE
+
+    def fair(self, name: str, capacity: int) -> bool:
+        """Whether the tenant's share of a full server has room."""
+        if not capacity:
+            return True
+        running = {each: account.running for each, account in self.accounts.items() if account.running}
+        recent = self.clock() - REMEMBERED_SECONDS
+        wanted = {each: account.peak for each, account in self.accounts.items() if account.peak and account.peaked > recent}
+        return bucket.share(running, wanted, capacity, name)
+
+    @contextmanager
+    def counted(self, account: Account, ticket: Ticket, asked: int) -> Iterator[None]:
+        """One request: taken at its begin by an estimate, settled at its end by what was used."""
+        account.requests, account.tokens = bucket.take(account.requests, 1), bucket.take(account.tokens, asked)
+        account.running += 1
+        if account.running >= account.peak:
+            account.peak, account.peaked = account.running, self.clock()
+        try:
+            yield
+        finally:
+            account.running -= 1
+            used = ticket.used()
+            account.tokens = bucket.take(account.tokens, (used.prompt or asked) + used.completion - asked)

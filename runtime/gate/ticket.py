@@ -1,0 +1,180 @@
+"""What is known of one request: made by the outermost of our classes, read and completed by the others."""
+
+import json
+import os
+import time
+from typing import Any
+
+from interlock.runtime.asgi import Message, Receive, Scope, Send
+from interlock.runtime.gate.routes import route_of
+from interlock.runtime.gate.usage import Usage, events, stated
+
+PLACE = "interlock"
+"""Where it lies in the scope."""
+REQUEST_ID = b"x-request-id"
+LONGEST_ID = 64
+READ_MOST = 1 << 20
+"""Bytes of a whole answer in whose end `usage` is looked for."""
+
+
+class TooLargeError(Exception):
+    """The body has more bytes than are allowed."""
+
+
+class GoneError(Exception):
+    """The client left before its body was whole."""
+
+
+class Ticket:
+    """One request. ``id``: ours, under which the engine knows it too; a client's own id could be another request's."""
+
+    __slots__ = (
+        "answer",
+        "asked",
+        "began",
+        "body",
+        "client_id",
+        "id",
+        "kind",
+        "model",
+        "priority",
+        "queued",
+        "refused",
+        "route",
+        "tenant",
+        "usage",
+    )
+
+    def __init__(self, scope: Scope) -> None:
+        self.began = time.monotonic()
+        self.id, self.client_id = os.urandom(12).hex(), ""
+        self.tenant = self.kind = self.model = self.refused = ""
+        self.route = route_of(scope)
+        self.body: bytes | None = None
+        self.asked: dict[str, Any] | None = None
+        self.answer: Answer | None = None
+        self.usage: Usage | None = None
+        self.queued = -1.0
+        self.priority: int | None = None
+        headers = []
+        for name, value in scope["headers"]:
+            if name == REQUEST_ID:
+                self.client_id = value[:LONGEST_ID].decode("latin-1")
+            else:
+                headers.append((name, value))
+        scope["headers"] = [*headers, (REQUEST_ID, self.id.encode())]
+        scope[PLACE] = self
+
+    async def read(self, receive: Receive, most: int) -> bytes:
+        """The whole body. Raises TooLargeError and GoneError."""
+        if self.body is not None:
+            return self.body
+        parts, size, more = list[bytes](), 0, True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise GoneError
+            part = message.get("body", b"")
+            size += len(part)
+            if size > most:
+                raise TooLargeError
+            parts.append(part)
+            more = message.get("more_body", False)
+        self.body = parts[0] if len(parts) == 1 else b"".join(parts)
+        return self.body
+
+    def parse(self) -> dict[str, Any] | None:
+        """The body as the application will read it; None when it is not a JSON object (the application refuses it then)."""
+        if self.asked is None and self.body:
+            try:
+                found = json.loads(self.body)
+            except (ValueError, RecursionError):
+                return None
+            self.asked = found if isinstance(found, dict) else None
+        return self.asked
+
+    def replay(self, receive: Receive) -> Receive:
+        """``receive`` for the application, when the body was read here."""
+        if self.body is None:
+            return receive
+        given = False
+
+        async def again() -> Message:
+            nonlocal given
+            if given:
+                return await receive()
+            given = True
+            return {"type": "http.request", "body": self.body, "more_body": False}
+
+        return again
+
+    def used(self) -> Usage:
+        """Tokens, once the answer is over; the same for everybody who asks."""
+        if self.usage is None:
+            self.usage = self.answer.tokens() if self.answer else Usage()
+        return self.usage
+
+    def watch(self, send: Send) -> Send:
+        """``send`` through which the answer is looked at, once for all classes."""
+        if self.answer is not None:
+            return send
+        self.answer = Answer(send, self)
+        return self.answer.say
+
+
+def ticket_of(scope: Scope) -> Ticket:
+    """The request's ticket, made where there is none."""
+    found = scope.get(PLACE)
+    return found if isinstance(found, Ticket) else Ticket(scope)
+
+
+class Answer:
+    """What was sent: status, the moment of the first byte, tokens. Passes everything on as it is, but for our id in a header."""
+
+    __slots__ = ("ended", "events", "first", "send", "status", "stream", "ticket", "usage")
+
+    def __init__(self, send: Send, ticket: Ticket) -> None:
+        self.send, self.ticket = send, ticket
+        self.status, self.first, self.events = 0, -1.0, 0
+        self.stream = self.ended = False
+        self.usage = Usage()
+
+    async def say(self, message: Message) -> None:
+        """Passes on a message of the answer."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = message.get("headers", ())
+            self.stream = any(name == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers)
+            message = {**message, "headers": [*headers, (REQUEST_ID, self.ticket.id.encode())]}
+        elif message["type"] == "http.response.body":
+            self.look(message.get("body", b""))
+            self.ended = not message.get("more_body", False)
+        await self.send(message)
+
+    def look(self, data: bytes) -> None:
+        """Counts."""
+        if not data:
+            return
+        if self.first < 0:
+            self.first = time.monotonic() - self.ticket.began
+        if self.stream:
+            self.events += events(data)
+        found = stated(data[-READ_MOST:])
+        if found:
+            usage = self.usage
+            usage.prompt, usage.completion, usage.counted = max(usage.prompt, found[0]), max(usage.completion, found[1]), "usage"
+
+    def tokens(self) -> Usage:
+        """What is known in the end: what the engine told, else what the answer says, else as many tokens as there were events."""
+        told = FINISHED.pop(self.ticket.id, None)
+        usage = self.usage
+        if told is not None:
+            usage.prompt, usage.completion, usage.counted = told[0], told[1], "engine"
+            self.ticket.queued = told[2]
+        elif not usage.counted and self.events > 0:
+            usage.completion, usage.counted = self.events, "events"
+        return usage
+
+
+FINISHED: dict[str, list[Any]] = {}
+"""[prompt tokens, completion tokens, seconds in the queue] by the id of a request that is being answered, from the engine's statistics."""
