@@ -82,7 +82,7 @@ class RuntimeSettings(TypedDict):
     """The engine runs under the supervisor: a drain loses no request, a hang is seen, and a pod says why it ended; false = the engine is
     the container's first process, drained by its own shutdown timeout and watched by /health."""
     preflight: NotRequired[bool]
-    """An init container looks at GPUs, driver, memory and model files before the engine starts."""
+    """An init container looks at GPUs, driver, memory and model files before the engine starts; omit to have it beside a supervisor."""
     hang_seconds: NotRequired[int]
     """Seconds without an engine step after which a pod that has work is replaced; omit to let the planner decide: the longest step,
     rounded up to 120, 300, 600, 900, 1800 or 3600 s, so that a new prediction restarts nothing."""

@@ -24,8 +24,8 @@ class RuntimeConfig(Config):
     supervised: bool = True
     """The engine runs under the supervisor: a drain loses no request, a hang is seen, and a pod says why it ended; false = the engine is
     the container's first process, drained by its own shutdown timeout and watched by /health."""
-    preflight: bool = True
-    """An init container looks at GPUs, driver, memory and model files before the engine starts."""
+    preflight: bool | None = None
+    """An init container looks at GPUs, driver, memory and model files before the engine starts; omit to have it beside a supervisor."""
     hang_seconds: int | None = Field(default=None, ge=10, le=LONGEST_SECONDS)
     """Seconds without an engine step after which a pod that has work is replaced; omit to let the planner decide: the longest step,
     rounded up to 120, 300, 600, 900, 1800 or 3600 s, so that a new prediction restarts nothing."""
@@ -41,7 +41,7 @@ class RuntimeConfig(Config):
 
     def asked(self) -> tuple[str, ...]:
         """The fields by which a person asks for what only a supervised pod does."""
-        wanted = {"hang_seconds": self.hang_seconds is not None, "log": self.log is LogForm.JSON}
+        wanted = {"preflight": self.preflight is True, "hang_seconds": self.hang_seconds is not None, "log": self.log is LogForm.JSON}
         return tuple(name for name, asks in wanted.items() if asks)
 
 

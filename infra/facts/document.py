@@ -22,3 +22,5 @@ class DocumentProblem:
     """``error`` or ``warning`` where it is not that of its kind."""
     fault: str = ""
     """A narrower name of the fault than its kind."""
+    also: tuple[str, ...] = ()
+    """The other sides of a contradiction: paths in the same document."""

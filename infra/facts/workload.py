@@ -52,6 +52,8 @@ class Engine:
     """vLLM version from the image tag or a field."""
     model: Fact[str] = Fact()
     """Model id or path as given."""
+    folder: Fact[str] = Fact()
+    """Folder that its files are read from, where ``model`` is the id of what lies there."""
     entrypoint: str = ""
     """``serve``, ``module`` (``python -m``), ``image`` (the image's own), ``shell``, ``operator``, ``ray-serve`` (keyword arguments)."""
     tensor_parallel: Fact[int] = Fact()

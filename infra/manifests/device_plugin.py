@@ -7,7 +7,7 @@ from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.platform import GpuLayerConfig, GpuLayerKind
 from interlock.infra.config.pools import Allocation, PoolConfig
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
-from interlock.infra.manifests.plugin_config import facts, plugin_configs
+from interlock.infra.manifests.plugin_config import facts, placed_configs, plugin_configs
 from interlock.infra.naming import content_hash, joined, label
 from interlock.infra.plan.shares import PLUGIN_CONFIG, shared_by_mps
 
@@ -34,7 +34,7 @@ def device_plugin_objects(config: ClusterConfig, stack: str) -> list[Manifest]:
         manifest("v1", "Namespace", layer.home, None, level),
         manifest("node.k8s.io/v1", "RuntimeClass", layer.runtime_class, None, names, handler="nvidia"),
         *_account(stack, layer, names),
-        manifest("v1", "ConfigMap", configs, layer.home, names, immutable=True, data=data),
+        manifest("v1", "ConfigMap", configs, layer.home, names, immutable=True, data=placed_configs(config, data)),
         _daemon_set(config, stack, "device-plugin", pools, _plugin_pod(layer, configs, bool(_mps(pools)))),
     ]
     if _mps(pools):

@@ -8,6 +8,7 @@ from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.platform import GpuLayerKind
 from interlock.infra.config.pools import PoolConfig, Sharing
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
+from interlock.infra.manifests.placed import put
 from interlock.infra.naming import joined, label
 from interlock.infra.plan.pools import shares_per_card
 from interlock.infra.plan.shares import MIG_DISABLED, mig_class
@@ -32,5 +33,6 @@ def mig_objects(config: ClusterConfig, stack: str) -> list[Manifest]:
     if not pools or (layer.kind is GpuLayerKind.INSTALLED and layer.namespace is None):
         return []
     names = {"app.kubernetes.io/managed-by": MANAGED_BY, label("stack"): stack}
-    data = {"config.yaml": json.dumps(mig_config(pools), indent=2) + "\n"}
+    text = json.dumps(mig_config(pools), indent=2) + "\n"
+    data = {"config.yaml": put(text, f"pools[{config.pools.index(pools[0])}].share") if len(pools) == 1 else text}
     return [manifest("v1", "ConfigMap", joined(stack, "mig-parted"), layer.home, names, data=data)]

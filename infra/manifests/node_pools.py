@@ -4,6 +4,7 @@ from typing import Any
 
 from interlock.infra.config.pools import PoolBackend, PoolConfig
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
+from interlock.infra.manifests.placed import put, traced
 from interlock.infra.naming import joined, label
 from interlock.infra.plan.shares import GPU, our_labels
 from interlock.infra.plan.types import Planned
@@ -57,26 +58,30 @@ def karpenter_pool(pool: PoolConfig, stack: str) -> Manifest:
     """A NodePool (karpenter.sh/v1) that gives nodes back only when they are empty, and never more than the pool's cards."""
     wanted = pool.karpenter
     assert wanted is not None
-    rows: list[tuple[str, tuple[str, ...]]] = [
-        ("node.kubernetes.io/instance-type", wanted.instance_types),
-        ("karpenter.sh/capacity-type", wanted.capacity_types),
-        ("topology.kubernetes.io/zone", wanted.zones),
-        ("kubernetes.io/os", ("linux",)),
+    rows: list[tuple[str, tuple[str, ...], str]] = [
+        ("node.kubernetes.io/instance-type", wanted.instance_types, "karpenter.instance_types"),
+        ("karpenter.sh/capacity-type", wanted.capacity_types, "karpenter.capacity_types"),
+        ("topology.kubernetes.io/zone", wanted.zones, "karpenter.zones"),
+        ("kubernetes.io/os", ("linux",), "backend"),
     ]
     node: dict[str, Any] = {
-        "nodeClassRef": {"group": wanted.node_class_group, "kind": wanted.node_class_kind, "name": wanted.node_class},
-        "requirements": [{"key": key, "operator": "In", "values": list(values)} for key, values in rows if values],
-        "taints": [{"key": key, "value": "present", "effect": "NoSchedule"} for key in pool.taints],
-        "expireAfter": wanted.expire_after,
+        "nodeClassRef": put(
+            {"group": wanted.node_class_group, "kind": wanted.node_class_kind, "name": wanted.node_class}, "karpenter.node_class"
+        ),
+        "requirements": [put({"key": key, "operator": "In", "values": list(values)}, field) for key, values, field in rows if values],
+        "taints": put(
+            [put({"key": key, "value": "present", "effect": "NoSchedule"}, f"taints[{at}]") for at, key in enumerate(pool.taints)], "taints"
+        ),
+        "expireAfter": put(wanted.expire_after, "karpenter.expire_after"),
     }
     spec = {
-        "template": {"metadata": {"labels": {**our_labels(pool), **pool.labels}}, "spec": node},
+        "template": {"metadata": {"labels": {**our_labels(pool), **traced(pool.labels, "labels")}}, "spec": node},
         # Cards, not shares: Karpenter counts what the instance type has.
-        "limits": {GPU: str(pool.nodes * pool.gpus_per_node)},
+        "limits": {GPU: put(str(pool.nodes * pool.gpus_per_node), "nodes")},
         "disruption": {
             "consolidationPolicy": "WhenEmpty",
-            "consolidateAfter": f"{wanted.idle_seconds}s",
-            "budgets": [{"nodes": str(wanted.disruption_nodes)}],
+            "consolidateAfter": put(f"{wanted.idle_seconds}s", "karpenter.idle_seconds"),
+            "budgets": [{"nodes": put(str(wanted.disruption_nodes), "karpenter.disruption_nodes")}],
         },
     }
     names = {"app.kubernetes.io/managed-by": MANAGED_BY, label("stack"): stack, label("pool"): pool.name}

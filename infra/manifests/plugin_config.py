@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlock.infra.catalog.tables import table
+from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.platform import GpuLayerConfig
 from interlock.infra.config.pools import PoolConfig, Sharing
+from interlock.infra.manifests.placed import put
 from interlock.infra.plan.shares import GPU, plugin_class
 
 
@@ -39,3 +41,9 @@ def plugin_configs(pools: Sequence[PoolConfig], layer: GpuLayerConfig) -> dict[s
     """Config text by class name, one entry per class that a pool needs, in a stable order."""
     made = {plugin_class(pool): plugin_config(pool, layer) for pool in pools}
     return {name: json.dumps(made[name], indent=2) + "\n" for name in sorted(made)}
+
+
+def placed_configs(config: ClusterConfig, data: Mapping[str, str]) -> dict[str, Any]:
+    """Config texts by class name, each from the pool that it was made for."""
+    at = {plugin_class(pool): index for index, pool in reversed(list(enumerate(config.pools)))}
+    return {name: put(text, f"pools[{at[name]}].share") for name, text in data.items()}

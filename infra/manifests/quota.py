@@ -1,5 +1,6 @@
 """Tenants: Namespace, ResourceQuota and LimitRange, with GPU units by resource (cards, shares, MIG instances)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from interlock.infra.config.cluster import ClusterConfig
@@ -7,6 +8,7 @@ from interlock.infra.config.pools import Allocation, Sharing
 from interlock.infra.config.tenants import TenantConfig
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.manifests.dra import device_class
+from interlock.infra.manifests.placed import put
 from interlock.infra.naming import label
 from interlock.infra.plan.pools import resource_name
 from interlock.infra.plan.quota import gpu_units
@@ -23,7 +25,10 @@ def per_container(config: ClusterConfig, tenant: TenantConfig) -> int | None:
 def tenant_objects(config: ClusterConfig, tenant: TenantConfig, stack: str) -> list[Manifest]:
     """The tenant's objects; the stack's own namespace is made with the servers, so only quota and limits are added there."""
     names = {"app.kubernetes.io/managed-by": MANAGED_BY, label("stack"): stack, label("tenant"): tenant.name}
-    level = {"pod-security.kubernetes.io/enforce": tenant.pod_security.value, "pod-security.kubernetes.io/warn": "restricted"}
+    level = {
+        "pod-security.kubernetes.io/enforce": put(tenant.pod_security.value, "pod_security"),
+        "pod-security.kubernetes.io/warn": "restricted",
+    }
     own = tenant.name == config.namespace
     space = [] if own else [manifest("v1", "Namespace", tenant.name, None, {**names, **level})]
     return [
@@ -33,33 +38,41 @@ def tenant_objects(config: ClusterConfig, tenant: TenantConfig, stack: str) -> l
     ]
 
 
-def _hard(config: ClusterConfig, tenant: TenantConfig) -> dict[str, str]:
+def _hard(config: ClusterConfig, tenant: TenantConfig) -> dict[str, Any]:
     """Extended resources are limited by their requests only (Kubernetes documentation, 'Resource Quotas')."""
-    hard = {f"requests.{resource}": str(count) for resource, count in sorted(gpu_units(config, tenant).items())}
+    counts = {f"requests.{resource}": count for resource, count in sorted(gpu_units(config, tenant).items())}
+    pools: dict[str, list[str]] = {}
     for pool in config.pools:
-        if pool.allocation is Allocation.CLAIM:
-            key = f"{device_class(resource_name(pool))}.deviceclass.resource.k8s.io/devices"
-            hard[key] = str(int(hard.get(key, "0")) + tenant.gpus.get(pool.name, 0))
+        claimed = pool.allocation is Allocation.CLAIM
+        key = f"{device_class(resource_name(pool))}.deviceclass.resource.k8s.io/devices" if claimed else f"requests.{resource_name(pool)}"
+        counts[key] = counts.get(key, 0) + (tenant.gpus.get(pool.name, 0) if claimed else 0)
+        pools.setdefault(key, []).extend([pool.name] if pool.name in tenant.gpus else [])
+    hard = {key: put(str(count), _gpus_field(pools[key])) for key, count in counts.items()}
     wanted = {
-        "requests.cpu": tenant.cpu,
-        "requests.memory": tenant.memory,
-        "limits.memory": tenant.memory,
-        "requests.storage": tenant.storage,
-        "pods": None if tenant.pods is None else str(tenant.pods),
+        "requests.cpu": (tenant.cpu, "cpu"),
+        "requests.memory": (tenant.memory, "memory"),
+        "limits.memory": (tenant.memory, "memory"),
+        "requests.storage": (tenant.storage, "storage"),
+        "pods": (None if tenant.pods is None else str(tenant.pods), "pods"),
     }
-    return hard | {key: value for key, value in wanted.items() if value is not None}
+    return hard | {key: put(value, field) for key, (value, field) in wanted.items() if value is not None}
+
+
+def _gpus_field(pools: Sequence[str]) -> str:
+    """Where a tenant's units of one resource are written: of one pool, or of several together."""
+    return f"gpus.{pools[0]}" if len(pools) == 1 else "gpus"
 
 
 def _limits(config: ClusterConfig, tenant: TenantConfig) -> dict[str, Any]:
     limits: dict[str, Any] = {
         "type": "Container",
-        "default": {"memory": tenant.default_memory},
-        "defaultRequest": {"cpu": tenant.default_cpu, "memory": tenant.default_memory},
+        "default": {"memory": put(tenant.default_memory, "default_memory")},
+        "defaultRequest": {"cpu": put(tenant.default_cpu, "default_cpu"), "memory": put(tenant.default_memory, "default_memory")},
     }
     most = per_container(config, tenant)
     if most is not None:
         resources = sorted(resource for resource, count in gpu_units(config, tenant).items() if count)
-        limits["max"] = dict.fromkeys(resources, str(most))
+        limits["max"] = dict.fromkeys(resources, put(str(most), "gpus_per_container" if tenant.gpus_per_container is not None else "gpus"))
         # Without a default of its own the maximum becomes the default, and every container would ask for a GPU.
         for place in ("default", "defaultRequest"):
             limits[place] |= dict.fromkeys(resources, "0")

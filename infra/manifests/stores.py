@@ -7,6 +7,7 @@ from typing import Any
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig, StoreKind
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
+from interlock.infra.manifests.placed import put, traced
 from interlock.infra.manifests.prefetch import sync_container
 from interlock.infra.manifests.runtime import runtime_mount
 from interlock.infra.naming import joined, label
@@ -112,19 +113,20 @@ def volume_name(store: StoreConfig, stack: str, node: str = "") -> str:
 
 
 def _claim(store: StoreConfig, stack: str, namespace: str, **spec: Any) -> list[Manifest]:
-    body: dict[str, Any] = {"accessModes": [access_mode(store).value], "resources": {"requests": {"storage": store.size}}, **spec}
+    asked = {"requests": {"storage": put(store.size, "size")}}
+    body: dict[str, Any] = {"accessModes": put([access_mode(store).value], "access"), "resources": asked, **spec}
     if store.storage_class:
-        body["storageClassName"] = store.storage_class
+        body["storageClassName"] = put(store.storage_class, "storage_class")
     return [manifest("v1", "PersistentVolumeClaim", store.name, namespace, store_labels(store, stack), spec=body)]
 
 
 def _volume(store: StoreConfig, stack: str, name: str, source: dict[str, Any], **spec: Any) -> Manifest:
     """A volume that outlives its claim: the data was there before, or took hours to bring."""
     body = {
-        "capacity": {"storage": store.size},
-        "accessModes": [access_mode(store).value],
+        "capacity": {"storage": put(store.size, "size")},
+        "accessModes": put([access_mode(store).value], "access"),
         "persistentVolumeReclaimPolicy": "Retain",
-        **({"mountOptions": list(store.mount_options)} if store.mount_options else {}),
+        **({"mountOptions": put(list(store.mount_options), "mount_options")} if store.mount_options else {}),
         **spec,
         **source,
     }
@@ -141,13 +143,13 @@ def _static(store: StoreConfig, stack: str, namespace: str) -> list[Manifest]:
 
 def _source(store: StoreConfig, name: str, namespace: str) -> dict[str, Any]:
     if store.kind is StoreKind.NFS:
-        return {"nfs": {"server": store.server, "path": store.path}}
-    secret = {"nodePublishSecretRef": {"name": store.secret, "namespace": namespace}} if store.secret else {}
+        return {"nfs": {"server": put(store.server, "server"), "path": put(store.path, "path")}}
+    secret = {"nodePublishSecretRef": put({"name": store.secret, "namespace": namespace}, "secret")} if store.secret else {}
     if store.kind is StoreKind.JUICEFS:
         # juicedata/juicefs-csi-driver, static provisioning: any handle that is unique, the file system comes from the Secret.
         return {"csi": {"driver": "csi.juicefs.com", "volumeHandle": name, "fsType": "juicefs", **secret}}
-    attributes = {"volumeAttributes": dict(store.attributes)} if store.attributes else {}
-    return {"csi": {"driver": store.driver, "volumeHandle": store.handle, **attributes, **secret}}
+    attributes = {"volumeAttributes": traced(store.attributes, "attributes")} if store.attributes else {}
+    return {"csi": {"driver": put(store.driver, "driver"), "volumeHandle": put(store.handle, "handle"), **attributes, **secret}}
 
 
 def _local(store: StoreConfig, stack: str, namespace: str) -> list[Manifest]:
@@ -168,7 +170,7 @@ def _local(store: StoreConfig, stack: str, namespace: str) -> list[Manifest]:
 
 
 def _local_volume(store: StoreConfig, stack: str, node: str, storage_class: str) -> Manifest:
-    row = {"key": HOST_NAME, "operator": "In", "values": [node]}
+    row = {"key": HOST_NAME, "operator": "In", "values": put([node], "nodes")}
     where = {"required": {"nodeSelectorTerms": [{"matchExpressions": [row]}]}}
     name = volume_name(store, stack, node.replace(".", "-"))
-    return _volume(store, stack, name, {"local": {"path": store.path}}, storageClassName=storage_class, nodeAffinity=where)
+    return _volume(store, stack, name, {"local": {"path": put(store.path, "path")}}, storageClassName=storage_class, nodeAffinity=where)

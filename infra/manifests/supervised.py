@@ -106,7 +106,7 @@ def supervised(spec: Any, container: str, server: PlannedServer, pool: PlannedPo
     engine = next((bare(each) for each in _items(spec, "containers") if _is(each, container)), None)
     if engine is None:
         return spec
-    wanted = server.config.runtime.preflight
+    wanted = server.config.runtime.preflight is not False
     if not (_listed(engine, "env") and _listed(spec, "initContainers")):
         return spec  # a patch wrote what is no list: it stays as it is, and is refused for that
     env = _items(engine, "env")

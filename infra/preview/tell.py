@@ -3,14 +3,13 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from enum import Enum
 
-from interlock.infra.config.base import Config
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.engine.options import MANAGED, options
 from interlock.infra.manifests.placed import CONFIG_ROOTS, Draft, Source
 from interlock.infra.paths import at, steps_of
 from interlock.infra.plan.types import ClusterPlan
+from interlock.infra.preview.sides import found_at, mended, told_side, value_of, written
 from interlock.infra.rules.findings import Finding, Fix, Subject
 
 _OWNERS = {"servers": "Server", "stores": "Store", "tenants": "Tenant", "pools": "Pool"}
@@ -23,6 +22,7 @@ _PHRASES = (
     ("strategy Recreate", "rollout.strategy to recreate"),
     ("maxSurge 0 and maxUnavailable 1", "rollout.strategy to in-place"),
     ("maxUnavailable to 1", "rollout.strategy to in-place"),
+    ("choose pool ", "set pool to "),
 )
 # Flags, fields of a part, camelCase names and environment variables, with the number that they are to have.
 _NAME = re.compile(
@@ -30,6 +30,7 @@ _NAME = re.compile(
 )
 _PORT = re.compile(r"(set (?:it|targetPort) to \d+), or start the engine with --port \d+")
 _SECONDS = re.compile(r"(\d+)s")
+_PATCHED_ARGS = re.compile(r"\.extra\.pod_patch\..*\.args$")
 
 
 def told(findings: Iterable[Finding], config: ClusterConfig, plan: ClusterPlan, drafts: Sequence[Draft], source: str) -> list[Finding]:
@@ -38,21 +39,40 @@ def told(findings: Iterable[Finding], config: ClusterConfig, plan: ClusterPlan, 
 
 
 def _told(finding: Finding, config: ClusterConfig, plan: ClusterPlan, drafts: Sequence[Draft], file: str) -> Finding:
-    written = finding.path.startswith(CONFIG_ROOTS)
     draft = None if finding.subject.kind in ("Pool", "") else drafts[finding.subject.document]
     owner = draft.owner if draft else finding.path
-    place = Source(finding.path) if written else (draft and draft.source(finding.path)) or Source(owner)
+    first = Source(finding.path) if finding.path.startswith(CONFIG_ROOTS) else (draft and draft.source(finding.path)) or Source(owner)
+    sides = [(first, draft)]
+    sides += [(source, drafts[spot.document]) for spot in finding.also if (source := drafts[spot.document].source(spot.path))]
+    place, draft = told_side(sides, config)
     # What may be a credential is shown as the rule masked it, never read again.
-    value = finding.value if finding.code.startswith("SEC-") else _value(config, place.field)
+    value = finding.value if finding.code.startswith("SEC-") else value_of(config, place.field)
+    remedy, fixes = _fix(finding, place, first, draft, config)
     return replace(
         finding,
         path=place.field,
         value=value,
-        remedy=_counted(reworded(finding.remedy, draft), config, draft.owner) if draft else finding.remedy,
-        fixes=_fixes(finding.fixes, draft) if draft else finding.fixes,
-        note="" if value or not place.why or _written(config, place.field) else _decision(plan, owner, place.why),
+        remedy=remedy,
+        fixes=fixes,
+        also=(),
+        note="" if value or not place.why or written(config, place.field) else _decision(plan, owner, place.why),
         subject=_subject(finding.subject, config, owner, file),
     )
+
+
+def _fix(finding: Finding, place: Source, first: Source, draft: Draft | None, config: ClusterConfig) -> tuple[str, tuple[Fix, ...]]:
+    """The fix in words and as changes, in the fields of the config."""
+    if draft is None:
+        return finding.remedy, finding.fixes
+    own, fixes = _counted(reworded(finding.remedy, draft), config, draft.owner), _fixes(finding.fixes, draft, config)
+    found = mended(place, first, config, draft.owner)
+    # Two numbers that a person wrote, of which neither follows from the other: the rule says how they may meet.
+    weighed = ".extra.args[" in place.field and written(config, first.field) and not fixes
+    if found is None or weighed:
+        return own, fixes
+    # A field that a person wrote, too, has to follow what was added.
+    kept = tuple(each for each in fixes if place is not first and written(config, each.path) and ".extra." not in each.path)
+    return (f"{found[0]}, and {own}" if kept else found[0]), (*found[1], *kept)
 
 
 def _subject(subject: Subject, config: ClusterConfig, owner: str, file: str) -> Subject:
@@ -63,28 +83,6 @@ def _subject(subject: Subject, config: ClusterConfig, owner: str, file: str) -> 
         return replace(subject, file=file, document=0)
     name = at(config, f"{steps[0]}[{steps[1]}].name")
     return Subject(kind=kind, name=name, namespace=subject.namespace, file=file)
-
-
-def _value(config: ClusterConfig, field: str) -> str:
-    """What stands in a field, as text; empty for nothing, and for what is not a single value."""
-    try:
-        value = at(config, field)
-    except LookupError:
-        return ""
-    if isinstance(value, Enum):
-        return str(value.value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, str | int | float) else ""
-
-
-def _written(config: ClusterConfig, field: str) -> bool:
-    """Whether something stands in the field, be it a mapping or a list; a part of the config with fields of its own does not count."""
-    try:
-        value = at(config, field)
-    except LookupError:
-        return False
-    return bool(value) and not isinstance(value, Config)
 
 
 def _decision(plan: ClusterPlan, owner: str, why: str) -> str:
@@ -105,13 +103,11 @@ def reworded(remedy: str, draft: Draft) -> str:
         field = source.field.removeprefix(f"{draft.owner}.")
         return field + (f"{match[2]}{max(int(match[3]) - source.plus, 0)}" if match[2] else "")
 
-    # The port is the plan's: it differs by a word among the arguments, or by a patch of what asks it.
-    port = fields.get("--port")
-    own = "remove --port from extra.args" if port and ".extra.args[" in port.field else None
-    remedy = _PORT.sub(lambda found: own or found[1], remedy) if port and draft.owner.startswith("servers[") else remedy
+    # The port is the plan's: what asks another one has to follow.
+    remedy = _PORT.sub(r"\1", remedy) if draft.owner.startswith("servers[") else remedy
     for phrase, words in _PHRASES if draft.owner.startswith("servers[") else ():
         remedy = remedy.replace(phrase, words)
-    return remedy if own and own in remedy else _NAME.sub(name, remedy)
+    return _NAME.sub(name, remedy)
 
 
 _GPUS = re.compile(r"( and )?ask for (\d+) GPUs? per replica")
@@ -119,33 +115,37 @@ _GPUS = re.compile(r"( and )?ask for (\d+) GPUs? per replica")
 
 def _counted(remedy: str, config: ClusterConfig, owner: str) -> str:
     """The fix with the field of a number of GPUs that a person wrote; one that the plan counts follows by itself."""
-    written = _written(config, f"{owner}.gpus")
-    return _GPUS.sub(lambda found: f"{found[1] or 'set '}gpus to {found[2]}" if written else "" if found[1] else found[0], remedy)
+    stated = written(config, f"{owner}.gpus")
+    return _GPUS.sub(lambda found: f"{found[1] or 'set '}gpus to {found[2]}" if stated or not found[1] else "", remedy)
 
 
-def _fixes(fixes: Sequence[Fix], draft: Draft) -> tuple[Fix, ...]:
-    """The same changes of the config's fields, each once; none when one of them has no field of its own."""
+def _fixes(fixes: Sequence[Fix], draft: Draft, config: ClusterConfig) -> tuple[Fix, ...]:
+    """The same changes of the config's fields, each once; none when one of them has no field of its own, or removes what nobody wrote."""
     fields, made = _fields(draft), []
     for fix in fixes:
-        source = fields.get(f"--{fix.flag}") if fix.flag else draft.source(fix.path)
-        if source is None:
+        source = (fields.get(f"--{fix.flag}") if fix.flag else None) or draft.source(fix.path)
+        if source is None or (fix.value is None and not value_of(config, source.field) and not written(config, source.field)):
             return ()
         own = ".extra.args" in source.field
-        made.append(Fix(path=source.field, value=_number(fix.value, source), flag=fix.flag if own else ""))
+        made.append(Fix(path=source.field, value=_number(fix.value, source, config), flag=fix.flag if own else ""))
     return tuple({(each.path, each.flag): each for each in made}.values())
 
 
-def _number(value: bool | int | float | str | None, source: Source) -> bool | int | float | str | None:
-    """The value as the field writes it: seconds without a unit, less what the plan adds."""
+def _number(value: bool | int | float | str | None, source: Source, config: ClusterConfig) -> bool | int | float | str | None:
+    """The value as the field writes it: seconds without a unit, a number without quotes, less what the plan adds."""
     seconds = _SECONDS.fullmatch(value) if isinstance(value, str) and source.field.endswith("_seconds") else None
     if seconds or (source.plus and isinstance(value, int)):
         return max(int(seconds[1] if seconds else value or 0) - source.plus, 0)
-    return value
+    counted = isinstance(value, str) and value.isdigit() and isinstance(found_at(config, source.field), int)
+    return int(value or 0) if counted else value
 
 
 def _fields(draft: Draft) -> dict[str, Source]:
     """Sources by the names that fixes use: a field's last key, a variable, a flag; one that stands for two fields is left out."""
-    found = {f"--{name.replace('_', '-')}": Source(f"{draft.owner}.engine.{name}") for name in options() if name not in MANAGED}
+    # Arguments that a patch put in place of the plan's follow no field.
+    replaced = any(_PATCHED_ARGS.search(source.field) for source in draft.sources.values())
+    stated = () if replaced else (name for name in options() if name not in MANAGED)
+    found = {f"--{name.replace('_', '-')}": Source(f"{draft.owner}.engine.{name}") for name in stated}
     several: dict[str, set[Source]] = {}
     for path, source in draft.sources.items():
         last = steps_of(path)[-1] if path else ""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from interlock.infra.facts import DocumentProblem, Origin, Pool, Route, Workload
+from interlock.infra.facts import DocumentProblem, Fact, Origin, Pool, Route, Workload
 from interlock.infra.facts.carried import PLACE, carried, carried_pool, part
 from interlock.infra.naming import MANAGED_BY, MANAGED_LABEL, label
 from interlock.infra.recognise.document import Node
@@ -60,9 +60,11 @@ def _workload(workload: Workload) -> Workload:
     data = carried(workload.origin.annotations)
     model, place = data.get("model"), f"{PLACE}.model"
     stated, version = part(model, "id", str, place), part(data, "vllm", str, PLACE)
+    given = workload.engine.model
     engine = replace(
         workload.engine,
-        model=stated if stated.known else workload.engine.model,
+        model=stated if stated.known else given,
+        folder=given if stated.known and str(given.value).startswith("/") else Fact(),
         version=version if version.known else workload.engine.version,
         attention_heads=part(model, "attention_heads", int, place),
         kv_heads=part(model, "kv_heads", int, place),

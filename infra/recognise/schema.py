@@ -1,6 +1,6 @@
 """Documents against the fields of the Kubernetes API: misspelt, misplaced, of the wrong type, missing, removed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -12,6 +12,7 @@ from interlock.infra.catalog.tables import table
 from interlock.infra.engine.words import templated
 from interlock.infra.facts import DocumentProblem, Origin
 from interlock.infra.recognise.document import MAPPING, Node, is_unknown
+from interlock.infra.recognise.within import is_patch, within
 from interlock.infra.values import is_quantity
 
 # Kubernetes deprecation guide: group versions that no supported API server has any more.
@@ -88,13 +89,11 @@ def schema_problems(root: Node, origin: Origin, *, whole: bool) -> list[Document
     name = name or (custom.type if custom else None)
     if name is None:
         return []
-    whole = whole and not _patch(root)
+    whole = whole and not is_patch(root)
     walker = _Walker(origin, whole, [], behind=custom.behind if custom else False)
     walker.type(root, name, ())
     if whole:
-        _selector(root, walker)
-        _mounts(root, walker)
-        _images(root, walker)
+        walker.found.extend(within(root, origin))
     return walker.found[:_MOST]
 
 
@@ -106,7 +105,7 @@ class _Walker:
     behind: bool = False
     """Newer releases of the custom resource may have fields that the table has not."""
 
-    def add(self, kind: str, text: str, path: str, value: str = "", remedy: str = "", **more: str) -> None:
+    def add(self, kind: str, text: str, path: str, value: str = "", remedy: str = "", **more: Any) -> None:
         self.found.append(DocumentProblem(self.origin, kind, text, path, value[:80], remedy, **more))
 
     def type(self, node: Node, name: str, above: tuple[str, ...]) -> None:
@@ -135,7 +134,9 @@ class _Walker:
         for refused in field_refused(name, node.mapping, readable, whole=self.whole):
             row = refused.relation
             place = _place(node, row.at)
-            self.add("schema-broken", refused.message, place.path, place.string(), refused.fix, severity=row.severity, fault=row.id)
+            also = tuple(_place(node, each).path for each in sorted(row.names) if each != row.at)
+            more = {"severity": row.severity, "fault": row.id, "also": also}
+            self.add("schema-broken", refused.message, place.path, place.string(), refused.fix, **more)
 
     def _limits(self, node: Node, allowed: list[Any] | None, bounds: Mapping[str, float] | None) -> None:
         """Values that a custom resource's schema lists, and the range that it gives."""
@@ -235,62 +236,3 @@ def _place(node: Node, at: str) -> Node:
 def _below(name: str) -> tuple[str, ...]:
     kinds = (_entry(name) or {})["fields"].values()
     return tuple(kind.removeprefix("[]").removeprefix("map:") for kind in kinds)
-
-
-def _selector(root: Node, walker: _Walker) -> None:
-    """The API server refuses a workload whose selector does not match its own template."""
-    spec = root["spec"]
-    wanted, labels = spec.at("selector", "matchLabels").texts(), spec.at("template", "metadata", "labels").texts()
-    stated = spec.at("template", "metadata", "labels")
-    if stated.unknown or any(value.unknown for _, value in stated.fields()):
-        return
-    if root["kind"].string() not in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet") or not wanted:
-        return
-    wrong = [f"{key}={value}" for key, value in wanted.items() if labels.get(key) != value and not templated(value + labels.get(key, ""))]
-    if wrong:
-        text = f"the selector asks for {', '.join(wrong[:3])}, which the template's labels do not have; the API server refuses that"
-        place, remedy = spec.at("selector", "matchLabels").path, "give selector and template the same labels"
-        walker.add("schema-broken", text, place, ", ".join(wrong[:3]), remedy)
-
-
-def _mounts(root: Node, walker: _Walker) -> None:
-    """The API server refuses a mount of a volume that the pod does not have."""
-    for pod in _pods(root):
-        names = {volume["name"].string() for volume in pod["volumes"].items()}
-        names |= {claim.at("metadata", "name").string() for claim in root.at("spec", "volumeClaimTemplates").items()}
-        if pod["volumes"].unknown or any(volume.unknown or volume["name"].unknown for volume in pod["volumes"].items()):
-            continue
-        for container in [*pod["containers"].items(), *pod["initContainers"].items()]:
-            for mount in container["volumeMounts"].items():
-                name = mount["name"].string()
-                if name and name not in names and not templated(name):
-                    text = f"the pod has no volume {name}; the API server refuses that"
-                    walker.add("schema-broken", text, mount["name"].path, name, f"add the volume {name}, or remove the mount")
-
-
-def _patch(root: Node) -> bool:
-    """Whether it is a patch of an object: a workload without selector whose containers lack their images."""
-    containers = [container for pod in _pods(root) for container in pod["containers"].items()]
-    return not root.at("spec", "selector") and bool(containers) and not all(container["image"] for container in containers)
-
-
-def _images(root: Node, walker: _Walker) -> None:
-    """The API server refuses a container without an image: often a patch whose name is that of no container."""
-    for pod in _pods(root):
-        listed = [*pod["containers"].items(), *pod["initContainers"].items()]
-        there = ", ".join(each["name"].string() for each in listed if each["image"])
-        for container in listed:
-            if container.mapping and not container["image"]:
-                name = container["name"].string()
-                said = f"the container {name} has no image; the API server refuses that"
-                remedy = f"to change a container that is there, name it ({there}); else name an image" if there else "name its image"
-                walker.add("schema-broken", said, container["name"].path if name else container.path, name, remedy)
-
-
-def _pods(root: Node) -> Iterator[Node]:
-    spec = root["spec"]
-    for pod in (spec.at("template", "spec"), spec.at("jobTemplate", "spec", "template", "spec")):
-        if pod.mapping:
-            yield pod
-    if root["kind"].string() == "Pod":
-        yield spec

@@ -48,7 +48,7 @@ def _change(flag: Flag, to: str | None, note: str) -> tuple[str, tuple[Fix, ...]
     because = f" ({note})" if note else ""
     away = drop(flag.path, flag=flag.name)
     if not to:
-        return f"remove --{flag.name}{because}", away
+        return f"remove {'--' if len(flag.name) > 1 else '-'}{flag.name}{because}", away
     fixed = _VALUE.fullmatch(note)
     if fixed:
         return f"write {to} {fixed[1]}", away + put(flag.path, fixed[1], flag=to.lstrip("-"))

@@ -1,6 +1,7 @@
 """Faults of the document itself, as the reader found them: one rule per kind of fault."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from interlock.infra.facts import Bundle
 from interlock.infra.rules.findings import Severity
@@ -14,7 +15,9 @@ def _problems(bundle: Bundle, kind: str) -> Iterable[Hit]:
     for problem in bundle.problems:
         if problem.kind == kind:
             level = Severity(problem.severity) if problem.severity else None
-            yield Hit(problem.path, problem.text, problem.remedy, problem.value, severity=level, origin=problem.origin, fault=problem.fault)
+            also = tuple((None, path) for path in problem.also)
+            told = Hit(problem.path, problem.text, problem.remedy, problem.value, severity=level, origin=problem.origin, also=also)
+            yield replace(told, fault=problem.fault)
 
 
 @rule(

@@ -51,6 +51,15 @@ class Fix:
     """The engine argument that is set (``true`` for a bare switch) or removed, where ``path`` is in a command line."""
 
 
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A further place that a contradiction is between."""
+
+    document: int
+    """Index of its document in the subject's file."""
+    path: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiver:
     """A finding accepted by a person, with the reason and the day it ends."""
@@ -94,6 +103,8 @@ class Finding:
     """The remedy as changes to make together, where it is mechanical; empty where a person has to choose."""
     fault: str = ""
     """Kind of fault in plain words (docs/findings.md); empty where none fits."""
+    also: tuple[Spot, ...] = ()
+    """The other sides of the contradiction: a stack's preview tells it at the side that a person wrote."""
     subject: Subject = Subject()
     """The object it is about."""
     waiver: Waiver | None = None

@@ -136,12 +136,17 @@ def _compare(workload: Workload, bundle: Bundle, sizes: list[tuple[str, Fact[int
         world, sums = local, f"the ranks of this pod need {plural(local, 'GPU')}, but it asks for {asked}"
     if world > asked:
         remedy = f"ask for {plural(world, 'GPU')} per replica, or lower the parallel sizes to {asked}"
-        yield Hit(path, sums, remedy, str(asked), fault="tp-mismatch", fixes=_ask_for(workload, world))
+        yield Hit(path, sums, remedy, str(asked), fault="tp-mismatch", fixes=_ask_for(workload, world), also=_stated(sizes))
     elif not _on_ray(workload):
         remedy = _fewer(workload, bundle, {name: size.get() for name, size in sizes}, asked)
         text = f"{sums}: {asked - world} stay idle"
         detail = "Idle GPUs are paid for and denied to others."
-        yield Hit(path, text, remedy, str(asked), severity=Severity.WARNING, fault="gpu-wasted", detail=detail)
+        yield Hit(path, text, remedy, str(asked), severity=Severity.WARNING, fault="gpu-wasted", detail=detail, also=_stated(sizes))
+
+
+def _stated(sizes: list[tuple[str, Fact[int]]]) -> tuple[tuple[None, str], ...]:
+    """Where the parallel sizes stand."""
+    return tuple((None, size.path) for _, size in sizes if size.path)
 
 
 def _fewer(workload: Workload, bundle: Bundle, sizes: Mapping[str, int], asked: int) -> str:
@@ -235,12 +240,14 @@ def requests_equal_limits(workload: Workload, bundle: Bundle, settings: Settings
                     text = f"{units.resource} is requested ({request.get()}) without a limit, which the API server refuses"
                     limits = f'{container.path}.resources.limits["{units.resource}"]'
                     remedy = f"set limits.{units.resource} to {request.get()}"
-                    yield Hit(request.path, text, remedy, request.get(), fixes=put(limits, request.get()))
+                    yield Hit(request.path, text, remedy, request.get(), fixes=put(limits, request.get()), also=((None, limits),))
                 elif request.known and limit.known and request.map(number).value != limit.map(number).value:
                     text = f"{units.resource}: request {request.get()} differs from limit {limit.get()}; the API server refuses that"
-                    yield Hit(
-                        request.path, text, f"set both to {limit.get()}, or remove the request", request.get(), fixes=drop(request.path)
-                    )
+                    # A limit of 0 with a request is a mistake in the limit: there the request says what is needed.
+                    none = limit.map(number).value == 0
+                    remedy = f"set both to {request.get()}" if none else f"set both to {limit.get()}, or remove the request"
+                    fixes = put(limit.path, request.get()) if none else drop(request.path)
+                    yield Hit(request.path, text, remedy, request.get(), fixes=fixes, also=((None, limit.path),))
 
 
 @rule(

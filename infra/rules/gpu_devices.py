@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from interlock.infra.catalog.images import image_reference
 from interlock.infra.facts import Bundle, Container, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading.units import accelerators, counted, engine_containers, older, where
+from interlock.infra.rules.reading.units import accelerators, counted, engine_containers, number, older, where
 from interlock.infra.rules.rule import Hit, Settings, drop, rule
 
 _CUDA_IMAGES = (
@@ -69,8 +69,8 @@ def asked_vendors(container: Container) -> set[str]:
     links=("https://kubernetes.io/docs/tasks/manage-gpus/scheduling-gpus/",),
 )
 def an_accelerator(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    if "gpus" in workload.operator_adds or workload.ray is not None:
-        return
+    if "gpus" in workload.operator_adds or workload.ray is not None or workload.engine.data_parallel_local.value == 0:
+        return  # An API server without ranks of its own needs none.
     for pod, container in engine_containers(workload):
         image = str(container.image.value) if container.image.known else ""
         if image_vendor(image) != "nvidia" or asked_vendors(container) or container.claims or _on_cpu(workload):
@@ -78,7 +78,7 @@ def an_accelerator(workload: Workload, bundle: Bundle, settings: Settings) -> It
         amounts = (*container.limits.items(), *container.requests.items())
         if any(fact.unknown for name, fact in amounts if not name or fact.why.startswith("templated")):
             continue
-        if any("gpu" in name.lower() for name, _ in amounts):
+        if any("gpu" in name.lower() and fact.map(number).value != 0 for name, fact in amounts):
             continue  # Asked for under a name that the API server refuses, or one that is not known here.
         level = None
         if pod.runtime_class.known or text_all(container, "NVIDIA_VISIBLE_DEVICES"):
@@ -87,7 +87,10 @@ def an_accelerator(workload: Workload, bundle: Bundle, settings: Settings) -> It
         else:
             text = "a CUDA engine asks for no GPU (no accelerator in its limits), so it starts on any node and finds none"
         remedy = "add resources.limits nvidia.com/gpu (a LimitRange that adds it cannot be seen here)"
-        yield Hit(f"{container.path}.resources" if container.path else where(workload, Place.GPUS), text, remedy, severity=level)
+        place = f"{container.path}.resources" if container.path else where(workload, Place.GPUS)
+        asked = pool.resource if (pool := bundle.pool(workload)) else "nvidia.com/gpu"
+        also = ((None, f'{place}.limits["{asked}"]'), (None, f"{place}.claims"))
+        yield Hit(place, text, remedy, severity=level, also=also)
 
 
 def text_all(container: Container, name: str) -> bool:

@@ -6,7 +6,7 @@ from interlock.infra.catalog.gpus import Gpu, gpu
 from interlock.infra.facts import Bundle, Fact, Pod, Pool, Workload
 from interlock.infra.naming import label
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading.units import pool_text
+from interlock.infra.rules.reading.units import accelerators, pool_text
 from interlock.infra.rules.rule import Hit, Settings, rule
 
 _POOL = label("pool")
@@ -32,6 +32,7 @@ def runs_on_its_pool(workload: Workload, bundle: Bundle, settings: Settings) -> 
         return
     for pod in workload.pods:
         yield from _selected(pod, pool)
+        yield from _offered(pod, pool)
         if pod.open:
             continue
         if _POOL in pool.labels and _POOL not in pod.node_selector:
@@ -49,6 +50,19 @@ def _selected(pod: Pod, pool: Pool) -> Iterator[Hit]:
         elif name == _PRODUCT and wanted.known and has.absent and pool.gpu.known and _unlike(gpu(wanted.get()), gpu(pool.gpu.get())):
             text = f"the pods select the card {wanted.get()}, but {pool_text(pool)} has {pool.gpu.get()}"
             yield Hit(wanted.path, text, "leave the card to the pool, or name a pool of that one", wanted.get())
+
+
+def _offered(pod: Pod, pool: Pool) -> Iterator[Hit]:
+    """NVIDIA's units that the pool's nodes do not have: slices of whole cards, or the other way round."""
+    # How cards are shared says what a node offers; a plugin may offer slices as nvidia.com/gpu, too.
+    if not pool.sharing.known or (pool.sharing.get() == "mig" and pool.resource == "nvidia.com/gpu"):
+        return
+    for container in pod.engines():
+        for units in accelerators(container):
+            asked = units.resource.startswith("nvidia.com/") and units.unit in ("card", "slice") and units.count.value != 0
+            if asked and pool.resource.startswith("nvidia.com/") and units.resource != pool.resource:
+                text = f"the engine asks for {units.resource}, but {pool_text(pool)} offers {pool.resource}"
+                yield Hit(units.count.path, text, f"ask for {pool.resource}, or name a pool that offers {units.resource}")
 
 
 def _unlike(one: Gpu | None, other: Gpu | None) -> bool:

@@ -183,7 +183,7 @@ def _too_small(workload: Workload, pool: Pool, pods: Sequence[Pods], needed: int
     per_node, count = pool.gpus_per_node.get(), sum(each.count for each in pods)
     if len({each.units for each in pods}) == 1:
         fit = per_node // pods[0].units
-        sums = f"{plural(nodes, 'node')} x floor({per_node} / {pods[0].units}) = {nodes * fit} pods fit, but {count} are requested"
+        sums = f"{plural(nodes, 'node')} x floor({per_node} / {pods[0].units}) = {plural(nodes * fit, 'pod')}, but {count} are requested"
     else:
         asked = f"{plural(count, 'pod')} with {plural(asked_units(pods), 'GPU')}"
         sums = f"{asked} need {plural(needed, 'node')} of {per_node}, but there are {nodes}"

@@ -8,6 +8,7 @@ from math import prod
 from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Bundle, Fact, Place, Workload, known
 from interlock.infra.rules.findings import Severity
+from interlock.infra.rules.reading.elsewhere import other_pool
 from interlock.infra.rules.reading.planner import card, facts_of, refused, sized, slice_of
 from interlock.infra.rules.reading.units import size_of, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, rule
@@ -25,8 +26,11 @@ def _budget(found: SizingResult) -> str:
     return f"{' + '.join(parts)}{have}"
 
 
-def _remedy(found: SizingResult, workload: Workload, fallback: str) -> str:
-    return ", or ".join(_way(each, workload) for each in found.suggestions[:4]) or fallback
+def _remedy(found: SizingResult, workload: Workload, bundle: Bundle, fallback: str) -> str:
+    """The suggestions in words; a pool that is there and free comes before a card that would have to be bought."""
+    own = other_pool(workload, bundle)
+    ways = [_way(each, workload) for each in found.suggestions if not (own and "gpu" in each.change)]
+    return ", or ".join([*([own] if own else []), *ways][:4]) or fallback
 
 
 def _way(suggestion: Suggestion, workload: Workload) -> str:
@@ -52,7 +56,9 @@ def _way(suggestion: Suggestion, workload: Workload) -> str:
 def fits(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for hit in refused(workload, bundle, "MEM-001"):
         found = sized(workload, bundle)
-        yield replace(hit, summary=f"{_budget(found)}: {hit.summary}", remedy=_remedy(found, workload, hit.remedy)) if found else hit
+        yield (
+            replace(hit, summary=f"{_budget(found)}: {hit.summary}", remedy=_remedy(found, workload, bundle, hit.remedy)) if found else hit
+        )
 
 
 @rule(
@@ -93,7 +99,7 @@ def tight(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     few = found.max_concurrency is not None and found.max_concurrency.likely < float(settings["least_requests"])
     if left < float(settings["least_share"]) * budget and (few or left <= 0):
         says = f"leave about {left:.1f} GiB for the KV cache" if left > 0 else f"are about {-left:.1f} GiB too much, without any KV cache"
-        remedy = _remedy(found, workload, "use more GPUs or a shorter context")
+        remedy = _remedy(found, workload, bundle, "use more GPUs or a shorter context")
         yield Hit(where(workload, Place.MODEL, workload.engine.model), f"{_budget(found)} {says}", remedy)
 
 

@@ -181,7 +181,7 @@ def service_ports(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             remedy = f"set targetPort to {port.get()}, or start the engine with --port {targets[0]}"
             path = service.ports[0][1].path or service.ports[0][0].path or "spec.ports"
             fixes = put(path, port.get()) if len(targets) == 1 else ()
-            yield Hit(path, text, remedy, seen, origin=service.origin, fixes=fixes)
+            yield Hit(path, text, remedy, seen, origin=service.origin, fixes=fixes, also=((workload.origin, port.path),))
             break
 
 
@@ -249,6 +249,7 @@ def probe_ports(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
                     f"set it to {port.get()}, or start the engine with --port {number}",
                     str(number),
                     fixes=put(probe.port.path, port.get()),
+                    also=((None, port.path),),
                 )
 
 

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Literal, NotRequired, TypedDict, Unpack, overload
 
 from interlock.infra.facts import Bundle, Origin, Workload
-from interlock.infra.rules.findings import Finding, Fix, Severity, Subject
+from interlock.infra.rules.findings import Finding, Fix, Severity, Spot, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class Hit:
     """Overrides the rule's own fault kind."""
     fixes: tuple[Fix, ...] = ()
     """The remedy as changes, where it is mechanical: ``put`` and ``drop`` make them."""
+    also: tuple[tuple[Origin | None, str], ...] = ()
+    """The other sides of a contradiction, by object (None: the one that it is about) and path."""
 
 
 def put(path: str, value: bool | int | float | str, *, flag: str = "") -> tuple[Fix, ...]:
@@ -118,6 +120,7 @@ class Rule:
             remedy=hit.remedy or self.remedy,
             fixes=hit.fixes,
             fault=hit.fault or self.fault,
+            also=tuple(Spot((other or origin).document, path) for other, path in hit.also if path),
             subject=subject,
         )
 

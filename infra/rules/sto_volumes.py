@@ -7,10 +7,8 @@ from interlock.infra.facts import Bundle, Claim, Container, DiskVolume, Fact, Po
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.net_services import same_namespace
-from interlock.infra.rules.reading.checkpoint import weights
-from interlock.infra.rules.reading.units import engine_containers, pod_count, pool_text, switched_on
+from interlock.infra.rules.reading.units import engine_containers, pod_count, switched_on
 from interlock.infra.rules.rule import Hit, Settings, rule
-from interlock.infra.values import bytes_of, gib
 
 _ONE_NODE = ("ReadWriteOnce", "ReadWriteOncePod")
 
@@ -169,61 +167,6 @@ def unused_claim(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         if claim.users.known and claim.users.get() == 0:
             text = f"claim {claim.origin.name} is used by no pod of these documents"
             yield Hit("metadata.name", text, "mount it where the model cache is, or delete it", claim.origin.name, origin=claim.origin)
-
-
-@rule(
-    "STO-004",
-    Severity.ERROR,
-    demand="The place where the model is downloaded to holds the checkpoint.",
-    reason="The download stops with no space left, or the kubelet evicts the pod.",
-    source="llm-d/llm-d#857, GoogleCloudPlatform/kubernetes-engine-samples#1581",
-    remedy="Make the volume larger than the checkpoint, with a fifth to spare.",
-    fault="room-for-weights",
-)
-def room_for_weights(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    size, model = weights(workload), workload.engine.model
-    moved = workload.engine.flag("download-dir").known or workload.engine.flag("load-format").known
-    if size is None or not model.known or model.get().startswith("/") or "://" in model.get() or moved:
-        return
-    for pod, container in engine_containers(workload):
-        for limit, what, path in _rooms(workload, pod, container, bundle):
-            if limit < size.likely:
-                text = f"{what} holds {gib(limit)}, but the checkpoint has about {gib(size.likely)} ({size.origin})"
-                level = Severity.ERROR if limit < size.least else Severity.WARNING
-                yield Hit(path, text, f"make it at least {gib(size.likely * 1.2)}", gib(limit), severity=level)
-
-
-def _rooms(workload: Workload, pod: Pod, container: Container, bundle: Bundle) -> Iterable[tuple[int, str, str]]:
-    cache = _cache_mounts(container)
-    for volume in pod.volumes:
-        if volume.name not in cache or volume.medium == "Memory":
-            continue
-        claim = claim_of(volume, workload, bundle)
-        if claim and claim.size.known:
-            yield claim.size.get(), f"claim {volume.claim}", claim.size.path or volume.path
-        elif volume.kind == "emptyDir" and volume.size_limit.known:
-            yield volume.size_limit.get(), f"emptyDir {volume.name}", volume.size_limit.path or volume.path
-    if cache:
-        return
-    ephemeral = container.limits.get("ephemeral-storage", Fact()).map(bytes_of)
-    pool = bundle.pool(workload)
-    if ephemeral.known:
-        yield ephemeral.get(), "the ephemeral-storage limit", ephemeral.path
-    elif pool and pool.disk.known:
-        yield pool.disk.get(), f"the disk of a node of {pool_text(pool)}, where no volume holds the cache,", pool.disk.path or pod.path
-
-
-def _cache_mounts(container: Container) -> set[str]:
-    """Volumes mounted where the model is downloaded to."""
-    places = [container.env[name].get() for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE") if _plain(container, name)]
-    places = places or ["/root/.cache/huggingface"]
-    return {
-        mount.volume for mount in container.mounts if any(f"{place}/".startswith(f"{mount.mount_path.rstrip('/')}/") for place in places)
-    }
-
-
-def _plain(container: Container, name: str) -> bool:
-    return name in container.env and container.env[name].known
 
 
 @rule(

@@ -52,7 +52,7 @@ def test_the_gpus_are_decided_from_the_parallel_sizes_when_only_those_are_given(
         (
             {"gpus": 5, "replicas": 3, "engine": {"tensor_parallel_size": 5}},
             "servers[0].replicas",
-            "2 nodes x floor(8 / 5) = 2 pods fit, but 3 are requested",
+            "2 nodes x floor(8 / 5) = 2 pods, but 3 are requested",
         ),
         (
             {"model": {"id": "org/model", "weights_gib": 140}, "startup_seconds": 100},
@@ -105,7 +105,7 @@ def test_a_surge_pod_is_planned_only_where_the_pool_holds_one_more(
 def test_the_users_arguments_are_last_and_judged_by_the_same_rules() -> None:
     made = planned({"extra": {"args": ["--tensor-parallel-size", "4"]}})
     assert made.servers[0].args.to_argv()[-2:] == ("--tensor-parallel-size", "4")
-    assert "TP 4" in errors(made)["servers[0].gpus"]
+    assert "TP 4" in errors(made)["servers[0].extra.args[1]"]
 
 
 def test_a_waiver_lets_a_contradiction_pass_and_an_expired_one_does_not() -> None:

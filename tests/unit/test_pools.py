@@ -7,7 +7,8 @@ import pytest
 from interlock.infra.config import load
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.errors import ConfigError
-from interlock.infra.manifests.node_pools import pool_intent, pool_objects
+from interlock.infra.manifests.bundles import node_pool
+from interlock.infra.manifests.node_pools import pool_intent
 from interlock.infra.plan.plan import plan
 from interlock.infra.preview.sharing_changes import LiveNode, sharing_changes
 from interlock.infra.rules.findings import Severity
@@ -21,7 +22,7 @@ def config(pool: dict[str, Any], **more: Any) -> ClusterConfig:
 
 
 def made(pool: dict[str, Any]) -> list[dict[str, Any]]:
-    return pool_objects(config(pool).pools[0], "plat")
+    return node_pool(config(pool), "plat", 0).manifests
 
 
 def test_existing_nodes_get_our_labels_and_nothing_else() -> None:

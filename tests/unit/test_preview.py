@@ -108,13 +108,9 @@ def test_two_places_of_one_field_are_told_once() -> None:
 
 
 def test_a_value_that_the_plan_decided_is_told_with_its_reason_and_without_a_value_of_the_config() -> None:
-    (finding,) = [
-        each
-        for each in preview(config({"servers[0].extra.args": ["--tensor-parallel-size", "2"]}), "dev", today=TODAY).findings
-        if each.code == "GPU-001"
-    ]
-    assert (finding.path, finding.value) == ("servers[0].gpus", "")
-    assert finding.note.startswith("decided by the plan")
+    (finding,) = [each for each in preview(config({"pools[0].memory": "10Gi"}), "dev", today=TODAY).findings if each.code == "GPU-003"]
+    assert (finding.path, finding.value) == ("servers[0].memory", "")
+    assert finding.note.startswith("decided by the plan: 15Gi")
 
 
 FIXABLE = ("answers longer than the route waits", "a shutdown timeout among the arguments")

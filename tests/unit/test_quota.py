@@ -7,8 +7,8 @@ import pytest
 from interlock.infra.config import load
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.errors import ConfigError
+from interlock.infra.manifests.bundles import tenant as tenant_objects
 from interlock.infra.manifests.priority import priority_objects
-from interlock.infra.manifests.quota import tenant_objects
 from interlock.infra.manifests.render import render
 from interlock.infra.plan.plan import plan
 from interlock.infra.preview import preview
@@ -28,7 +28,7 @@ def config(**more: Any) -> ClusterConfig:
 
 def tenant(**fields: Any) -> dict[str, dict[str, Any]]:
     made = config(tenants=[{"name": "search", **fields}])
-    return {each["kind"]: each for each in tenant_objects(made, made.tenants[0], "plat")}
+    return {each["kind"]: each for each in tenant_objects(made, "plat", 0).manifests}
 
 
 def test_gpu_units_are_limited_by_resource_and_pools_that_are_not_named_give_none() -> None:
@@ -157,7 +157,7 @@ def test_a_quota_counts_the_devices_of_claims_by_their_class() -> None:
     pool = {"name": "dra", "gpu": "h100", "nodes": 1, "gpus_per_node": 8, "allocation": "claim"}
     base = {"target": {"local": "dev"}, "namespace": "ml", "pools": [pool], "tenants": [{"name": "search", "gpus": {"dra": 4}}]}
     made = load(base)
-    quota = next(each for each in tenant_objects(made, made.tenants[0], "plat") if each["kind"] == "ResourceQuota")
+    quota = next(each for each in tenant_objects(made, "plat", 0).manifests if each["kind"] == "ResourceQuota")
     assert quota["spec"]["hard"] == {"gpu.nvidia.com.deviceclass.resource.k8s.io/devices": "4"}
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from interlock.infra.catalog.gpus import Gpu, gpu
 from interlock.infra.catalog.models import entry
-from interlock.infra.facts import Bundle, Fact, Place, Workload
+from interlock.infra.facts import Bundle, Fact, Place, Pool, Workload
 from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.reading.units import accelerators, engine_containers, where
 from interlock.infra.rules.rule import Hit, drop, put
@@ -113,7 +113,11 @@ def capability(workload: Workload, bundle: Bundle) -> float | None:
 
 def _card(workload: Workload, bundle: Bundle) -> Card:
     """The card or slice under each rank. Who meets on a shared card is a question of the whole pool (GPU-101), not of one engine."""
-    pool, found, profile = bundle.pool(workload), card(workload, bundle), slice_of(workload)
+    return card_of(bundle.pool(workload), card(workload, bundle), slice_of(workload))
+
+
+def card_of(pool: Pool | None, found: Gpu | None, profile: str | None) -> Card:
+    """A card of a pool as the planner is asked about it, or a slice of it; with the memory that the pool states where it has its own."""
     known_slice = found.geometry.profile(profile) if found and found.geometry and profile else None
     listed = known_slice.memory_gib if known_slice else found.memory_gib.likely if found else 0.0
     total = pool.gpu_memory.get() / GIB if pool and pool.gpu_memory.known else None

@@ -1,0 +1,158 @@
+"""Contradictions between what the plan decided and what a person added: told at what was written, with a fix that removes them."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from interlock.infra.config import load
+from interlock.infra.preview import preview
+from interlock.infra.rules.findings import Finding
+from tests.support import TODAY, config_data
+from tests.support.fixes import applied
+
+S, GPU = "servers[0].", "nvidia.com/gpu"
+ENGINE = S + "extra.pod_patch.containers[0]."
+LIMIT = f'{ENGINE}resources.limits["{GPU}"]'
+
+
+def found(data: dict[str, Any]) -> list[Finding]:
+    return list(preview(load(deepcopy(data)), "dev", today=TODAY).findings)
+
+
+def engine(**fields: Any) -> dict[str, Any]:
+    return {S + "extra.pod_patch": {"containers": [{"name": "engine", **fields}]}}
+
+
+def resources(limits: Any, requests: Any = None) -> dict[str, Any]:
+    return engine(resources={"limits": limits, **({"requests": requests} if requests is not None else {})})
+
+
+ARGS: dict[str, Any] = {"serve": ["vllm", "serve", "Qwen/Qwen2.5-7B-Instruct"]}
+
+TOLD: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
+    # changes, code, path, value, fix
+    "ranks among the arguments": (
+        {S + "extra.args": ["-tp", "4"]},
+        "GPU-001",
+        S + "extra.args[1]",
+        "4",
+        "state engine.tensor_parallel_size: 4 in place of -tp in extra.args",
+    ),
+    "ranks beside a number of GPUs": (
+        {S + "extra.args": ["-tp", "4"], S + "gpus": 2},
+        "GPU-001",
+        S + "extra.args[1]",
+        "4",
+        "state engine.tensor_parallel_size: 4 in place of -tp in extra.args, and set gpus to 4, or lower the parallel sizes to 2",
+    ),
+    "stages among the arguments": (
+        {S + "extra.args": ["--pipeline-parallel-size=2"]},
+        "GPU-001",
+        S + "extra.args[0]",
+        "--pipeline-parallel-size=2",
+        "state engine.pipeline_parallel_size: 2 in place of --pipeline-parallel-size in extra.args",
+    ),
+    "a limit of no GPU": (resources({GPU: 0}), "GPU-006", LIMIT, "0", f"remove {LIMIT.removeprefix(S)}"),
+    "a limit that is taken away": (resources({GPU: None}), "GPU-006", LIMIT, "", f"remove {LIMIT.removeprefix(S)}"),
+    "no GPU at all": (resources({GPU: 0}, {GPU: 0}), "GPU-007", LIMIT, "0", f"remove {LIMIT.removeprefix(S)}"),
+    "resources that are taken away": (engine(resources=None), "GPU-007", ENGINE + "resources", "", f"remove {ENGINE[len(S) :]}resources"),
+    "volumes that are taken away": (
+        {S + "extra.pod_patch": {"volumes": None}},
+        "DOC-002",
+        S + "extra.pod_patch.volumes",
+        "",
+        "remove extra.pod_patch.volumes",
+    ),
+    "another port": ({S + "extra.args": ["--port", "9000"]}, "NET-002", S + "extra.args[1]", "9000", "remove --port from extra.args"),
+    "a flag of one letter that nobody has": ({S + "extra.args": ["-a", "b=3"]}, "ARG-001", S + "extra.args[0]", "-a", "remove -a"),
+    "arguments in place of the plan's": (
+        engine(args=ARGS["serve"]),
+        "ROLL-018",
+        ENGINE + "args",
+        "",
+        "add --middleware interlock.runtime.front.Front",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_contradiction_is_told_where_a_person_wrote_it(name: str) -> None:
+    changes, code, path, value, fix = TOLD[name]
+    told = [(each.path, each.value, each.remedy) for each in found(config_data(changes)) if each.code == code]
+    assert told == [(path, value, fix)]
+
+
+@pytest.mark.parametrize("name", [name for name, told in TOLD.items() if told[1] != "ROLL-018"])
+def test_its_changes_remove_it(name: str) -> None:
+    changes, code, *_ = TOLD[name]
+    data = config_data(changes)
+    (finding,) = [each for each in found(data) if each.code == code]
+    assert finding.fixes
+    assert code not in [each.code for each in found(applied(data, finding.fixes))]
+
+
+@pytest.mark.parametrize("memory", ["1Gi", "14Gi"])
+def test_a_request_above_a_patched_limit_is_told_once_with_both_numbers(memory: str) -> None:
+    (finding,) = [each for each in found(config_data(resources({"memory": memory}))) if each.code == "DOC-002"]
+    assert (finding.path, finding.value) == (ENGINE + "resources.limits.memory", memory)
+    assert finding.summary == f"the memory request 15Gi is above the limit {memory}"
+
+
+def test_a_slice_that_the_pool_does_not_offer_is_refused() -> None:
+    slices = {GPU: None, "nvidia.com/mig-1g.10gb": 1}
+    codes = {each.code: each.path for each in found(config_data(resources(slices, slices)))}
+    assert codes["GPU-025"] == f'{ENGINE}resources.limits["nvidia.com/mig-1g.10gb"]'
+
+
+FREE = {"name": "big", "gpu": "b200", "nodes": 1, "gpus_per_node": 8, "cpu": "96", "memory": "1Ti"}
+FILLS = {"name": "code", "model": {"id": "Qwen/Qwen2.5-7B-Instruct"}, "pool": "big", "gpus": 1, "replicas": 8}
+LARGE = {S + "model": {"id": "Qwen/Qwen2.5-72B-Instruct"}, S + "gpus": 1, "pools[1]": FREE}
+
+
+@pytest.mark.parametrize(
+    ("changes", "first"),
+    [
+        (LARGE, "set pool to big, or set engine.tensor_parallel_size to 4 and gpus to 4"),
+        (LARGE | {"servers[1]": FILLS}, "set engine.tensor_parallel_size to 4 and gpus to 4"),
+        (LARGE | {S + "replicas": 9}, "set engine.tensor_parallel_size to 4 and gpus to 4"),
+        (LARGE | {"pools[1].gpu": "l4"}, "set engine.tensor_parallel_size to 4 and gpus to 4"),
+    ],
+)
+def test_a_model_that_does_not_fit_is_sent_to_the_stacks_own_free_pool_first(changes: dict[str, Any], first: str) -> None:
+    (finding,) = [each for each in found(config_data(changes)) if each.code == "MEM-001"]
+    assert finding.remedy.startswith(first)
+    assert ("a pool of" in finding.remedy) is not finding.remedy.startswith("set pool")
+
+
+CLAIM = {"stores": [{"name": "w", "size": "1Gi"}], S + "weights": "w"}
+SECOND = {"name": "code", "model": {"id": "Qwen/Qwen2.5-14B-Instruct"}, "pool": "h100", "weights": "w"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "least"),
+    [
+        (CLAIM, 18),
+        (CLAIM | {"stores[0].size": "20Gi"}, 0),
+        (CLAIM | {"stores[0].size": "40Gi", "servers[1]": SECOND}, 51),
+        (CLAIM | {"stores[0].size": "42Gi", "servers[1]": SECOND}, 0),
+        (CLAIM | {"servers[1]": {**SECOND, "model": {"id": "Qwen/Qwen2.5-7B-Instruct"}}}, 18),  # the same files for both
+        (CLAIM | {"stores[0].storage_class": "efs-sc"}, 0),
+        (CLAIM | {"stores[0]": {"name": "w", "kind": "nfs", "server": "nfs", "path": "/m", "size": "1Gi"}}, 0),
+        (CLAIM | {"stores[0]": {"name": "w", "kind": "local", "path": "/m", "nodes": ["n1", "n2"], "size": "1Gi"}}, 0),
+        (CLAIM | {"stores[0]": {"name": "w", "kind": "existing-claim", "claim": "c"}}, 0),
+    ],
+)
+def test_a_store_holds_the_checkpoints_that_are_read_from_it(changes: dict[str, Any], least: int) -> None:
+    data = config_data(changes)
+    told = [each for each in found(data) if each.code == "STO-004"]
+    assert [(each.path, each.remedy) for each in told] == ([("stores[0].size", f"make it at least {least}Gi")] if least else [])
+    if told:
+        assert [each for each in found(applied(data, told[0].fixes)) if each.code == "STO-004"] == []
+
+
+def test_a_quota_is_told_at_the_tenants_own_number_and_raised_there() -> None:
+    data = config_data({"tenants": [{"name": "team-a", "gpus": {"h100": 1}}], S + "replicas": 3})
+    (finding,) = [each for each in found(data) if each.code == "SCALE-008"]
+    assert (finding.path, finding.value) == ("tenants[0].gpus.h100", "1")
+    assert [each for each in found(applied(data, finding.fixes)) if each.code == "SCALE-008"] == []
