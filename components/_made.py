@@ -11,7 +11,6 @@ from interlock.components._given import Flows, Given
 from interlock.components._k8s import apply
 from interlock.infra.config import ClusterConfig, load
 from interlock.infra.errors import ConfigError, InterlockError, Problem
-from interlock.infra.manifests.bundles import stack_objects
 from interlock.infra.manifests.placed import Draft
 from interlock.infra.manifests.sets import ObjectSet
 from interlock.infra.naming import label_value_problem
@@ -45,12 +44,10 @@ class Recipe(Generic[Objects]):
     """TypedDict of the arguments."""
     config: Callable[[str, Given], dict[str, Any]]
     """Name and arguments as the data of a config. Raises ConfigError for arguments that contradict each other."""
-    build: Callable[[ClusterConfig, ClusterPlan, Mapping[str, Any]], Objects]
-    """The objects, from the same builders as a stack's."""
+    build: Callable[[ClusterConfig, ClusterPlan, Mapping[str, Any]], tuple[Objects, Sequence[Draft]]]
+    """The objects, from the same builders as a stack's, and what is judged: they, and what stands around them."""
     words: Mapping[str, str] = field(default_factory=dict)
     """Argument by the field of the config that it became: ``server`` by ``servers[0]``."""
-    drafts: Callable[[ClusterConfig, ClusterPlan, Mapping[str, Any]], Sequence[Draft]] | None = None
-    """What is judged; None = the objects of the whole config."""
     tells: tuple[str, ...] = ()
     """Arguments whose findings are told; empty = all. For components whose config has parts that stand in for somebody else's."""
 
@@ -96,9 +93,10 @@ def make(recipe: Recipe[Objects], name: str, args: Any) -> Made[Objects]:
     try:
         config = _config(recipe, name, given)
         decided = plan(config, stack)
-        drafts = recipe.drafts(config, decided, values) if recipe.drafts else stack_objects(config, decided).drafts
+        objects, drafts = recipe.build(config, decided, values)
         seen = judged(config, decided, drafts, today=dt.date.today())
-        objects = recipe.build(config, seen, values)
+        # Only now it is known which objects carry a waiver.
+        objects = recipe.build(config, seen, values)[0] if seen.waived else objects
     except InterlockError as error:
         raise pulumi.RunError(_problems(who, error, recipe.words)) from None
     _tell(who, seen, recipe)

@@ -1,6 +1,6 @@
 """The GPU layer: NVIDIA's device plugin with a config for each class of nodes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -11,8 +11,8 @@ from interlock.components.arguments.cluster import GpuLayerSettings, WaiverSetti
 from interlock.components.arguments.pools import PoolSettings
 from interlock.infra.config import ClusterConfig
 from interlock.infra.errors import ConfigError, Problem
-from interlock.infra.manifests.bundles import gpu_layer
-from interlock.infra.manifests.placed import Manifest
+from interlock.infra.manifests.bundles import stack_objects
+from interlock.infra.manifests.placed import Draft, Manifest
 from interlock.infra.manifests.sets import GpuLayerObjects
 from interlock.infra.plan.types import ClusterPlan
 
@@ -70,8 +70,9 @@ def _config(name: str, read: Given) -> dict[str, Any]:
     return {"scope": "platform", "namespace": "default", "pools": read.values["pools"], "platform": {"gpu_layer": layer}}
 
 
-def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> GpuLayerObjects:
-    return gpu_layer(config, plan.stack)
+def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> tuple[GpuLayerObjects, Sequence[Draft]]:
+    made = stack_objects(config, plan)
+    return made.gpu_layer, made.drafts
 
 
 RECIPE = Recipe("GpuDevicePlugin", GpuDevicePluginArgs, _config, _build, words={"platform.gpu_layer": "layer"})

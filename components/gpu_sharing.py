@@ -60,12 +60,9 @@ def _config(name: str, read: Given) -> dict[str, Any]:
     return {"scope": "platform", "namespace": "default", "pools": read.values["pools"], "platform": {"gpu_layer": layer}}
 
 
-def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> GpuLayerObjects:
-    return sharing_objects(config, plan.stack)
-
-
-def _drafts(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> Sequence[Draft]:
-    return (*(draft for each in stack_objects(config, plan).pools for draft in each.drafts), *sharing_objects(config, plan.stack).drafts)
+def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> tuple[GpuLayerObjects, Sequence[Draft]]:
+    sharing = sharing_objects(config, plan.stack)
+    return sharing, (*(draft for each in stack_objects(config, plan).pools for draft in each.drafts), *sharing.drafts)
 
 
 RECIPE = Recipe(
@@ -74,5 +71,4 @@ RECIPE = Recipe(
     _config,
     _build,
     words={"platform.gpu_layer.namespace": "namespace", "platform.gpu_layer": "pools"},
-    drafts=_drafts,
 )

@@ -113,20 +113,20 @@ def _route(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -
     return carrying(finished(made, "servers[0]"), plan.waived)
 
 
-def _drafts(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> Sequence[Draft]:
-    """The route, and servers that stand in for those behind it."""
-    servers = [
+def _servers(plan: ClusterPlan) -> list[Draft]:
+    """Servers that stand in for those behind the route."""
+    return [
         finished(build, f"servers[{each.index}]") for each in plan.servers for build in (deployment(plan, each, {}), service(plan, each))
     ]
-    return (*servers, _route(config, plan, given))
 
 
-def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> RouteObjects:
+def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> tuple[RouteObjects, Sequence[Draft]]:
     route = config.servers[0].route
     assert route is not None
     base = f"{'https' if route.tls_secret else 'http'}://{route.host}"
     urls = [f"{base}{each.get('prefix', '')}{route.paths[0].rstrip('/')}" for each in given["backends"]]
-    return RouteObjects((_route(config, plan, given),), name=given["name"], urls=tuple(urls))
+    made = _route(config, plan, given)
+    return RouteObjects((made,), name=given["name"], urls=tuple(urls)), (*_servers(plan), made)
 
 
 RECIPE = Recipe(
@@ -139,6 +139,5 @@ RECIPE = Recipe(
         "servers[0].longest_answer_seconds": "longest_answer_seconds",
         "servers[0].name": "backends[0].service",
     },
-    drafts=_drafts,
     tells=("route", "longest_answer_seconds"),
 )

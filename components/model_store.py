@@ -1,6 +1,6 @@
 """One place that holds weights: volumes, claim, and the Jobs that fill it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -15,7 +15,8 @@ from interlock.components.arguments.stores import StoreSettings
 from interlock.infra.config import ClusterConfig
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.manifests.alone import with_runtime
-from interlock.infra.manifests.bundles import store_bundle
+from interlock.infra.manifests.bundles import stack_objects
+from interlock.infra.manifests.placed import Draft
 from interlock.infra.manifests.sets import StoreObjects
 from interlock.infra.plan.types import ClusterPlan
 
@@ -97,10 +98,11 @@ def _config(name: str, read: Given) -> dict[str, Any]:
     }
 
 
-def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> StoreObjects:
-    store = store_bundle(config, plan.stack, 0)
+def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> tuple[StoreObjects, Sequence[Draft]]:
+    made = stack_objects(config, plan)
+    store = made.stores[0]
     # A dot, which no server has in its name: a store and a server may be called alike.
-    return with_runtime(store, config, plan.stack, f"{store.name}.store")
+    return with_runtime(store, config, plan.stack, f"{store.name}.store"), made.drafts
 
 
 RECIPE = Recipe("ModelStore", ModelStoreArgs, _config, _build, words={"stores[0]": "store"}, tells=("store", "pools", "namespace"))

@@ -10,8 +10,9 @@ from interlock.components._made import Recipe, make, register
 from interlock.components.arguments.cluster import WaiverSettings
 from interlock.components.arguments.pools import PoolSettings
 from interlock.infra.config import ClusterConfig
-from interlock.infra.manifests.bundles import node_pool
+from interlock.infra.manifests.bundles import stack_objects
 from interlock.infra.manifests.node_pools import PoolIntent
+from interlock.infra.manifests.placed import Draft
 from interlock.infra.manifests.sets import NodePoolObjects
 from interlock.infra.plan.types import ClusterPlan
 
@@ -73,8 +74,9 @@ def _config(name: str, read: Given) -> dict[str, Any]:
     return {"scope": "platform", "namespace": "default", "pools": [read.values["pool"]]}
 
 
-def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> NodePoolObjects:
-    return node_pool(config, plan.stack, 0)
+def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> tuple[NodePoolObjects, Sequence[Draft]]:
+    made = stack_objects(config, plan)
+    return made.pools[0], made.drafts
 
 
 RECIPE = Recipe("NodePool", NodePoolArgs, _config, _build, words={"pools[0]": "pool"})

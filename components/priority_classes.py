@@ -1,6 +1,6 @@
 """Who goes first when a pool is full."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -9,7 +9,8 @@ from interlock.components._given import Given
 from interlock.components._made import ANY_POOL, Recipe, make, register
 from interlock.components.arguments.cluster import PriorityClassSettings, WaiverSettings
 from interlock.infra.config import ClusterConfig
-from interlock.infra.manifests.bundles import priorities
+from interlock.infra.manifests.bundles import stack_objects
+from interlock.infra.manifests.placed import Draft
 from interlock.infra.manifests.sets import PriorityObjects
 from interlock.infra.plan.types import ClusterPlan
 
@@ -51,8 +52,9 @@ def _config(name: str, read: Given) -> dict[str, Any]:
     return {"scope": "platform", "namespace": "default", "pools": [ANY_POOL], "platform": platform}
 
 
-def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> PriorityObjects:
-    return priorities(config, plan)
+def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> tuple[PriorityObjects, Sequence[Draft]]:
+    made = stack_objects(config, plan)
+    return made.priorities, made.drafts
 
 
 RECIPE = Recipe("PriorityClasses", PriorityClassesArgs, _config, _build, words={"platform.priority_classes": "classes"})

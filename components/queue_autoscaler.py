@@ -82,15 +82,12 @@ def _scaler(plan: ClusterPlan, given: Mapping[str, Any]) -> tuple[Draft, ...]:
     return tuple(carrying(finished(each, "servers[0]"), plan.waived) for each in made)
 
 
-def _drafts(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> Sequence[Draft]:
-    """The scaler, and a server that stands in for the one it scales."""
-    return tuple(server_objects(plan, _server(plan, given), {}))
-
-
-def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> ScalerObjects:
+def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> tuple[ScalerObjects, Sequence[Draft]]:
     scale = config.servers[0].autoscale
     assert scale is not None
-    return ScalerObjects(_scaler(plan, given), name=given["deployment"], min_replicas=scale.min_replicas, max_replicas=scale.max_replicas)
+    made = ScalerObjects(_scaler(plan, given), name=given["deployment"], min_replicas=scale.min_replicas, max_replicas=scale.max_replicas)
+    # The scaler, and a server that stands in for the one it scales.
+    return made, tuple(server_objects(plan, _server(plan, given), {}))
 
 
 RECIPE = Recipe(
@@ -99,6 +96,5 @@ RECIPE = Recipe(
     _config,
     _build,
     words={"servers[0].autoscale": "autoscale", "servers[0].name": "deployment", "servers[0].served_name": "model"},
-    drafts=_drafts,
     tells=("autoscale",),
 )

@@ -1,6 +1,6 @@
 """One tenant: namespace, quota and limits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -10,7 +10,8 @@ from interlock.components._made import Recipe, make, register
 from interlock.components.arguments.cluster import TenantSettings, WaiverSettings
 from interlock.components.arguments.pools import PoolSettings
 from interlock.infra.config import ClusterConfig
-from interlock.infra.manifests.bundles import tenant
+from interlock.infra.manifests.bundles import stack_objects
+from interlock.infra.manifests.placed import Draft
 from interlock.infra.manifests.sets import TenantObjects
 from interlock.infra.plan.types import ClusterPlan
 
@@ -60,8 +61,9 @@ def _config(name: str, read: Given) -> dict[str, Any]:
     return {"scope": "platform", "namespace": "default", "pools": read.values["pools"], "tenants": tenants}
 
 
-def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> TenantObjects:
-    return tenant(config, plan.stack, 0)
+def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> tuple[TenantObjects, Sequence[Draft]]:
+    made = stack_objects(config, plan)
+    return made.tenants[0], made.drafts
 
 
 RECIPE = Recipe("Tenant", TenantArgs, _config, _build, words={"tenants[0]": "tenant"})

@@ -1,6 +1,6 @@
 """One model behind one URL: Deployment, Service, budget, route, autoscaler."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -15,7 +15,8 @@ from interlock.components.arguments.stores import StoreSettings
 from interlock.infra.config import ClusterConfig
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.manifests.alone import with_runtime
-from interlock.infra.manifests.bundles import server_bundle
+from interlock.infra.manifests.bundles import stack_objects
+from interlock.infra.manifests.placed import Draft
 from interlock.infra.manifests.sets import ServerObjects
 from interlock.infra.plan.types import ClusterPlan
 
@@ -144,9 +145,9 @@ def _pinned(server: Mapping[str, Any], digest: str, read: Given) -> dict[str, An
     return {**image, "reference": f"{reference}@{digest}"}
 
 
-def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> ServerObjects:
-    server = server_bundle(plan, plan.servers[0], {store.name: store for store in config.stores})
-    return with_runtime(server, config, plan.stack, server.name)
+def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> tuple[ServerObjects, Sequence[Draft]]:
+    made = stack_objects(config, plan)
+    return with_runtime(made.servers[0], config, plan.stack, made.servers[0].name), made.drafts
 
 
 RECIPE = Recipe(

@@ -1,6 +1,6 @@
 """A namespace for servers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -12,7 +12,8 @@ from interlock.components._runtime import apply_runtime
 from interlock.components.arguments.cluster import WaiverSettings
 from interlock.components.arguments.stores import StoreSettings
 from interlock.infra.config import ClusterConfig
-from interlock.infra.manifests.bundles import workspace
+from interlock.infra.manifests.bundles import stack_objects
+from interlock.infra.manifests.placed import Draft
 from interlock.infra.manifests.sets import WorkspaceObjects
 from interlock.infra.plan.types import ClusterPlan
 
@@ -62,8 +63,10 @@ def _config(name: str, read: Given) -> dict[str, Any]:
     return {"scope": "serving", "namespace": given["namespace"], "pools": [ANY_POOL], "stores": given.get("stores", [])}
 
 
-def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> WorkspaceObjects:
-    return workspace(config, plan)
+def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> tuple[WorkspaceObjects, Sequence[Draft]]:
+    made = stack_objects(config, plan)
+    assert made.workspace is not None
+    return made.workspace, made.drafts
 
 
 RECIPE = Recipe("Workspace", WorkspaceArgs, _config, _build)

@@ -264,8 +264,9 @@ def _put(target: dict[str, Any], keys: list[str], value: Any) -> None:
 
 
 def _two_models(result: Arguments) -> None:
-    """A model before the flags and another one by ``--model``: the parser moves the second to the front and refuses the first as
-    unrecognized; versions before that parser served the first without a word."""
+    """A model before the flags and another one by ``--model``: the parser of ``vllm serve`` moves the second to the front, and the first is
+    left over as unrecognized (0.11.1 to 0.33); earlier ones raise ValueError for any ``--model``, and the API server as a module serves the
+    second without a word about the first (vllm/utils/argparse_utils.py, vllm/entrypoints/cli/serve.py, launchers/api_server/entry.py)."""
     first = next((word for word in result.positionals if word.known and not templated(word.text)), None)
     for flag in result.flags:
         if first is not None and flag.name == "model" and flag.value.known and flag.value.get() not in (first.text, ""):

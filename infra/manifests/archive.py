@@ -11,9 +11,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 from interlock import __version__
-from interlock.infra.facts.supervisor import ARCHIVE
 
-NAME = ARCHIVE
 MOST_BYTES = 256 * 1024
 """The archive also lies in the stack's state."""
 PACKAGE = "interlock"

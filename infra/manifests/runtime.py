@@ -12,13 +12,14 @@ from typing import Any
 
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.stores import StoreConfig, StoreKind
-from interlock.infra.manifests.archive import NAME, archive
+from interlock.infra.facts.supervisor import ARCHIVE
+from interlock.infra.manifests.archive import archive
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.naming import content_hash, label, subdomain_problem
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
 
 FOLDER = "/opt/interlock"
-ARCHIVE = f"{FOLDER}/{NAME}"
+ARCHIVE_PATH = f"{FOLDER}/{ARCHIVE}"
 VOLUME = "runtime"
 OWNER = "interlock"
 """How the names begin of what a whole stack owns."""
@@ -58,7 +59,7 @@ def runtime_objects(stack: str, namespace: str, owner: str = "") -> list[Manifes
     owner = owner or owner_of(stack)
     names = {"app.kubernetes.io/managed-by": MANAGED_BY, label("stack"): stack}
     anchor = manifest("v1", "ConfigMap", anchor_name(owner), namespace, names | {PART: "anchor"})
-    held = {"immutable": True, "binaryData": {NAME: _encoded()}}
+    held = {"immutable": True, "binaryData": {ARCHIVE: _encoded()}}
     return [anchor, manifest("v1", "ConfigMap", runtime_name(owner), namespace, names | {PART: "archive"}, **held)]
 
 
@@ -79,7 +80,7 @@ def runtime_mount() -> dict[str, Any]:
 
 def command(*words: str) -> list[str]:
     """A command of the archive. Isolated: neither the working folder nor the user's packages are on its path."""
-    return ["python3", "-I", ARCHIVE, *words]
+    return ["python3", "-I", ARCHIVE_PATH, *words]
 
 
 def needs_archive(server: PlannedServer, stores: Mapping[str, StoreConfig]) -> bool:

@@ -9,7 +9,7 @@ from interlock.infra.config.pools import Allocation, Sharing
 from interlock.infra.config.runtime import LogForm
 from interlock.infra.facts.supervisor import SETTINGS
 from interlock.infra.manifests.placed import Encoded, bare, merged, put, replaced
-from interlock.infra.manifests.runtime import ARCHIVE, command
+from interlock.infra.manifests.runtime import ARCHIVE_PATH, command
 from interlock.infra.plan.stores import WEIGHTS_DIR
 from interlock.infra.plan.types import PlannedPods, PlannedPool, PlannedServer
 from interlock.infra.values import MIB, bytes_of
@@ -40,7 +40,7 @@ def liveness(server: PlannedServer) -> dict[str, Any]:
     """The probe that ends a pod whose engine hangs. Isolated and without the image's packages: it starts in a moment."""
     limit = put(str(server.times.hang), "runtime.hang_seconds", "hang")
     return {
-        "exec": {"command": ["python3", "-I", "-S", ARCHIVE, "live", limit]},
+        "exec": {"command": ["python3", "-I", "-S", ARCHIVE_PATH, "live", limit]},
         "timeoutSeconds": PROBE_SECONDS,
         "periodSeconds": PROBE_SECONDS,
         "failureThreshold": 2,

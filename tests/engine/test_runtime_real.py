@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.infra.facts.supervisor import ARCHIVE
 from interlock.infra.manifests import archive as packer
 from interlock.runtime import board
 from interlock.runtime import silence as rule
@@ -30,7 +31,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The zipapp."""
     if not env.whole(env.folder()):
         pytest.skip("the engine environment is not built: python -m tools.engine_env")
-    path = tmp_path_factory.mktemp("archive") / packer.NAME
+    path = tmp_path_factory.mktemp("archive") / ARCHIVE
     path.write_bytes(packer.archive())
     return path
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.infra.facts.supervisor import ARCHIVE
 from interlock.infra.manifests import archive as packer
 from tools.runtime.testing import Container, pretend
 
@@ -12,7 +13,7 @@ from tools.runtime.testing import Container, pretend
 @pytest.fixture(scope="session")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The zipapp, as pods get it."""
-    path = tmp_path_factory.mktemp("archive") / packer.NAME
+    path = tmp_path_factory.mktemp("archive") / ARCHIVE
     path.write_bytes(packer.archive())
     return path
 

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from interlock.infra.facts.supervisor import ARCHIVE
 from interlock.infra.manifests import archive as packer
 from interlock.runtime import board
 from interlock.runtime.silence import silence
@@ -235,7 +236,7 @@ def main(arguments: list[str]) -> int:
         if name not in known:
             raise ToolError(f"{name}: there is no such measurement; there are {', '.join(known)}")
     with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
-        archive = Path(folder) / packer.NAME
+        archive = Path(folder) / ARCHIVE
         archive.write_bytes(packer.archive())
         for name, _, value in chosen:
             if name != "costs" and not env.whole(env.folder()):

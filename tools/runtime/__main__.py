@@ -5,12 +5,13 @@ usage: python -m tools.runtime [OUT]
 
 from pathlib import Path
 
-from interlock.infra.manifests.archive import NAME, archive
+from interlock.infra.facts.supervisor import ARCHIVE
+from interlock.infra.manifests.archive import archive
 from tools.common import ROOT, run_main, say
 
 
 def main(arguments: list[str]) -> int:
-    out = Path(arguments[0]) if arguments else ROOT / "build" / NAME
+    out = Path(arguments[0]) if arguments else ROOT / "build" / ARCHIVE
     out.parent.mkdir(parents=True, exist_ok=True)
     packed = archive()
     out.write_bytes(packed)
