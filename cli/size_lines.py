@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from interlock.infra.catalog.overheads import Overheads
 from interlock.infra.engine.flags import shape
 from interlock.infra.facts import Fact, known
 from interlock.infra.sizing import Entry, Estimate, SizingRequest, SizingResult, Verdict, size, start_refusals
@@ -206,10 +207,14 @@ def _rounded(estimate: Estimate | None, digits: int = 3) -> dict[str, float] | N
     return {name: round(getattr(estimate, name), digits) for name in ("low", "likely", "high")}
 
 
-def answer_of(case: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to one case, as documented in docs/size.md. Never raises."""
+def answer_of(case: Mapping[str, Any], overheads: Overheads | None = None) -> dict[str, Any]:
+    """The answer to one case, as documented in docs/size.md. Never raises.
+
+    ``overheads``: fitted figures in place of the catalog's; nothing is suggested then.
+    """
     request, strange = request_of(case)
-    result = size(request)
+    request = replace(request, overheads=overheads) if overheads else request
+    result = size(request, suggest=overheads is None)
     if request.max_model_len is None and result.verdict is Verdict.DOES_NOT_FIT:
         result = _length_not_stated(request, result)
     if request.vllm_version is None and result.verdict is Verdict.DOES_NOT_FIT and result.kv_available_gib is None:

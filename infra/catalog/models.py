@@ -138,7 +138,7 @@ _WORDS: tuple[tuple[str, str], ...] = (
 )
 
 
-def _stored_words(name: str) -> str | None:
+def stored_words(name: str) -> str | None:
     """How the text beside a name says the weights are stored, or None."""
     beside = name.lower().split(" ", 1)[1] if " " in name.strip() else ""
     return next((words for pattern, words in _WORDS if re.search(pattern, beside)), None)
@@ -232,7 +232,7 @@ def _variant(name: str, known: str, stored: str | None) -> Entry:
     base = entry(known)
     assert base is not None
     declared = "quantization_config" in base.config or "hf_quant_config" in base.config or bool(base.quantization)
-    beside = None if stored or declared else _stored_words(name)
+    beside = None if stored or declared else stored_words(name)
     own = stored or beside or base.quantization
     kept = base.checkpoint_bytes if not stored and not beside else None
     return Entry(name, base.config, base.source, base.date, base.verified, own, kept, proven=base.proven)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from interlock.infra.catalog.overheads import Overheads
+
 
 class Entry(StrEnum):
     """How the engine is started: batch defaults differ."""
@@ -147,6 +149,8 @@ class SizingRequest:
     """What the command line says and the answer does not follow, in sentences; told in ``unknown``."""
     wanted_concurrency: float | None = None
     """Requests of the full length that must fit at the same time (1 when None)."""
+    overheads: Overheads | None = field(default=None, repr=False)
+    """Fitted figures in place of the catalog's: those of half of the logs, when the planner is judged on the other half."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for a number that is out of range."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from interlock.infra.catalog.gpus import Gpu, gpu, memory_of_class
+from interlock.infra.catalog.overheads import Overheads, fitted
 from interlock.infra.catalog.versions import meant, newest, since, value
 from interlock.infra.catalog.vllm_defaults import batch_defaults, v2_architectures
 from interlock.infra.sizing.described import draft_of, model_of
@@ -49,6 +50,11 @@ class Resolved:
     width: int
     """Bytes per number of unquantized weights."""
     unknown: tuple[str, ...]
+
+    @property
+    def overheads(self) -> Overheads:
+        """The fitted figures: the catalog's, unless the request brings others."""
+        return self.request.overheads or fitted()
 
     @property
     def capability(self) -> float:

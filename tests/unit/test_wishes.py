@@ -71,7 +71,7 @@ def test_a_context_that_does_not_fit_is_shortened_only_where_nobody_stated_it() 
     small: dict[str, Any] = {"pools[0].gpu": "l4", "servers[0].model": {"id": "meta-llama/Llama-3.1-8B-Instruct"}, "servers[0].engine": {}}
     small |= {"pools[0].gpus_per_node": 1}
     server = plan(config(small), "dev").servers[0]
-    assert server.args.engine.max_model_len == 28672
+    assert server.args.engine.max_model_len == 24576
     assert "131072" in server.why["max_model_len"].reason
     stated = preview(config(small | {"servers[0].engine": {"max_model_len": 131072}}), "dev", today=TODAY)
     assert stated.servers[0].args.engine.max_model_len == 131072
@@ -212,7 +212,7 @@ def test_a_model_that_does_not_fit_is_offered_what_costs_least_first() -> None:
     tight = {"servers[0].model": {"id": "Qwen/Qwen3-32B"}, "servers[0].engine": {"tensor_parallel_size": 1, "max_model_len": 40960}}
     assert offered(tight) == [
         ("MEM-002", {"servers[0].engine.tensor_parallel_size": None}),
-        ("MEM-002", {"servers[0].engine.max_model_len": 27648}),
+        ("MEM-002", {"servers[0].engine.max_model_len": 26624}),
         ("MEM-002", {"servers[0].engine.kv_cache_dtype": "fp8"}),
         ("MEM-002", {"servers[0].model.id": "Qwen/Qwen3-32B-FP8"}),
     ]

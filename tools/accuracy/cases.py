@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from interlock.cli.size_lines import answer_of, request_of
+from interlock.infra.catalog.overheads import Overheads
 from interlock.infra.sizing.settings import resolve
 from interlock.infra.values import Version
 from tools.common import ROOT
@@ -28,20 +29,27 @@ BANDS = (
 )
 # What every run on the H200 was started with; the records of runs that failed leave it out.
 MEASURED_WITH = {"gpu_memory_utilization": 0.9, "max_num_seqs": 256, "max_num_batched_tokens": 8192, "enforce_eager": True}
-_LEAST_SHARE = 0.98
 _NOT_CUDA = ("ascend", "tpu", "intel", "amd", "mi300")
+_FORKS = ("fork", "ascend", "windows build")
+# What a record says of a card, a count or a utilization that its source does not state.
+_DOUBTED_CARD = re.compile(r"verify|inferred")
+_DOUBTED = re.compile(r"util (is the default|printed)|util not stated|GPU/util not in|n_gpus .*verify")
+# GiB by which the figures of one log may miss each other through rounding.
+_ROUNDING_GIB = 1.0
 
 
-@dataclass(frozen=True)
-class Scored:
-    """One log with the planner's answer."""
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One log as it was written down. Everything here is said by the record alone: no log is chosen by what the planner answers to it."""
 
     log: dict[str, Any]
-    answer: dict[str, Any]
-    family: str
-    band: str
     group: str
     """``logs`` or ``h200``."""
+
+    def number(self, name: str) -> float | None:
+        """A figure of the log; None where it is not stated."""
+        found = self.log.get(name)
+        return None if found is None else float(found)
 
     @property
     def ran(self) -> bool | None:
@@ -62,7 +70,12 @@ class Scored:
     def foreign(self) -> bool:
         """Not NVIDIA, or a fork of vLLM."""
         gpu, engine = str(self.log.get("gpu") or "").lower(), str(self.log.get("engine") or "")
-        return any(word in gpu for word in _NOT_CUDA) or "fork" in engine or "ascend" in engine
+        return any(word in gpu for word in _NOT_CUDA) or any(word in f"{engine} {gpu}" for word in _FORKS)
+
+    @property
+    def doubted(self) -> bool:
+        """The record itself says that the card, the number of cards or the utilization is inferred, not stated."""
+        return bool(_DOUBTED_CARD.search(str(self.log.get("gpu"))) or _DOUBTED.search(str(self.log.get("notes"))))
 
     @property
     def disturbed(self) -> bool:
@@ -70,20 +83,19 @@ class Scored:
         return "together" in str(self.log.get("id"))
 
     @property
-    def inconsistent(self) -> bool:
-        """The log's own figures do not add up: weights, peak and pool exceed total x utilization by more than 1 GiB, or the weights are
-        less than the model's parameters at the parallel sizes that are told (in one stage: another stage may be smaller)."""
-        log = self.log
-        weights, parameters = log.get("weights_gib"), self.answer.get("weights_gib")
-        if weights and parameters and self.named and (log.get("pp") or 1) == 1 and weights < _LEAST_SHARE * parameters["low"]:
-            return True
-        parts = [
-            log.get(name) for name in ("weights_gib", "activation_peak_gib", "kv_available_gib", "gpu_total_gib", "gpu_memory_utilization")
-        ]
+    def contradicts_itself(self) -> bool:
+        """Weights, peak and pool of the log together exceed its total x utilization."""
+        names = ("weights_gib", "activation_peak_gib", "kv_available_gib", "gpu_total_gib", "gpu_memory_utilization")
+        parts = [self.number(name) for name in names]
         if any(part is None for part in parts):
             return False
-        loaded, peak, pool, total, share = (float(part or 0) for part in parts)
-        return loaded + peak + pool > total * share + 1.0
+        loaded, peak, pool, total, share = (part or 0.0 for part in parts)
+        return loaded + peak + pool > total * share + _ROUNDING_GIB
+
+    @property
+    def weights_are_consumed(self) -> bool:
+        """The log's weights are what newer versions call consumed memory: weights and what lies outside PyTorch together."""
+        return "consumed" in str(self.log.get("notes"))
 
     @property
     def unified(self) -> bool:
@@ -93,17 +105,36 @@ class Scored:
     @property
     def states_the_basics(self) -> bool:
         """Model, GPU and utilization are stated."""
-        return self.named and bool(self.log.get("model")) and self._gpu_known and self.log.get("gpu_memory_utilization") is not None
-
-    @property
-    def _gpu_known(self) -> bool:
-        return bool(self.log.get("gpu_total_gib")) or self.answer.get("kv_available_gib") is not None
+        card = self.log.get("gpu_total_gib") or self.log.get("gpu")
+        share = self.log.get("gpu_memory_utilization")
+        return self.named and not self.disturbed and bool(self.log.get("model")) and bool(card) and share is not None
 
     @property
     def fully_stated(self) -> bool:
         """Model, GPU, TP, utilization, length and version are stated, on NVIDIA and on plain vLLM."""
         stated = all(self.log.get(name) is not None for name in ("tp", "gpu_memory_utilization", "max_model_len", "vllm_version"))
         return stated and self.states_the_basics and not self.foreign and not self.disturbed
+
+    @property
+    def band(self) -> str:
+        """Version band."""
+        return band_of(self.log)
+
+    @property
+    def thread(self) -> str:
+        """What was published together: one issue, pull request or page. A page that is not named counts by its card and version."""
+        source = str(self.log.get("source") or self.log["id"])
+        if re.search(r"a public GitHub file|quoted in", source):
+            return f"{self.log.get('gpu')} {self.log.get('vllm_version')} {self.log.get('model')}".lower()
+        return re.split(r" accuracy/results| docs/| @| \(|;", source)[0].strip().lower()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored(Record):
+    """One log with the planner's answer."""
+
+    answer: dict[str, Any]
+    family: str
 
 
 def band_of(log: dict[str, Any]) -> str:
@@ -125,14 +156,19 @@ def inputs_of(log: dict[str, Any]) -> dict[str, Any]:
     return case
 
 
-def scored(*, logs: Path = LOGS, runs: Path = RUNS) -> Iterator[Scored]:
-    """All logs with their answers."""
+def records(*, logs: Path = LOGS, runs: Path = RUNS) -> Iterator[Record]:
+    """All logs."""
     for group, path in (("logs", logs), ("h200", runs)):
         for line in path.read_text("utf-8").splitlines():
             log = json.loads(line)
             if group == "h200":
                 log |= {name: value for name, value in MEASURED_WITH.items() if log.get(name) is None}
-            case = inputs_of(log)
-            request, _ = request_of(case)
-            facts = resolve(request).facts if request else None
-            yield Scored(log, answer_of(case), facts.group if facts else "unknown", band_of(log), group)
+            yield Record(log=log, group=group)
+
+
+def scored(found: Iterable[Record] | None = None, overheads: Overheads | None = None) -> Iterator[Scored]:
+    """Logs (all of them unless some are given) with their answers. ``overheads``: fitted figures in place of the catalog's."""
+    for record in records() if found is None else found:
+        case = inputs_of(record.log)
+        facts = resolve(request_of(case)[0]).facts
+        yield Scored(log=record.log, group=record.group, answer=answer_of(case, overheads), family=facts.group if facts else "unknown")

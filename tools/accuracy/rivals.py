@@ -5,14 +5,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from interlock.infra.sizing import model_facts
 from tools.accuracy.cases import Scored
 
-# Answers "fits" / "does not fit" to a case, or None when the method cannot answer it.
 Method = Callable[[Scored], bool | None]
+"""Answers "fits" or "does not fit" to a case, or None when the method cannot answer it."""
+Pool = Callable[[Scored], float | None]
+"""GiB that a method leaves to the KV cache, or None."""
 HERE = Path(__file__).parent
 KEPT = HERE / "rivals.json"
 
@@ -61,16 +64,48 @@ def llmd(overheads: Mapping[str, Any]) -> Method:
     return decide
 
 
-def methods() -> dict[str, Method]:
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """One method that is compared."""
+
+    decide: Method
+    pool: Pool
+
+
+def methods() -> dict[str, Rival]:
     """All methods that are compared."""
     kept = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {"overheads": {}}
+    overheads = kept["overheads"]
     return {
-        "Interlock": interlock,
-        "weights x 1.2 + 2 GiB (GPUStack's rule)": rule(2.0),
-        "weights x 1.2 (rule of the vLLM recipes)": rule(0.0),
-        "weights + one request (hf-mem's sum)": weights_and_one_request,
-        "llm-d-planner's constants": llmd(kept["overheads"]),
+        "Interlock": Rival(interlock, _own_pool),
+        "weights x 1.2 + 2 GiB (GPUStack's rule)": Rival(rule(2.0), _rule_pool(2.0)),
+        "weights x 1.2 (rule of the vLLM recipes)": Rival(rule(0.0), _rule_pool(0.0)),
+        "weights + one request (hf-mem's sum)": Rival(weights_and_one_request, lambda case: None),
+        f"llm-d-planner {kept.get('version', '')}'s constants": Rival(llmd(overheads), _llmd_pool(overheads)),
     }
+
+
+def _own_pool(case: Scored) -> float | None:
+    found = case.answer.get("kv_available_gib")
+    return float(found["likely"]) if isinstance(found, dict) else None
+
+
+def _rule_pool(extra_gib: float) -> Pool:
+    def left(case: Scored) -> float | None:
+        weights, budget = _weights_gib(case), _budget_gib(case)
+        return None if weights is None or budget is None else budget - 1.2 * weights - extra_gib
+
+    return left
+
+
+def _llmd_pool(overheads: Mapping[str, Any]) -> Pool:
+    def left(case: Scored) -> float | None:
+        weights, budget, overhead = _weights_gib(case), _budget_gib(case), overheads.get(str(case.log["id"]))
+        if weights is None or budget is None or not isinstance(overhead, int | float):
+            return None
+        return budget - weights - float(overhead)
+
+    return left
 
 
 def tally(cases: Iterable[Scored], method: Method) -> dict[str, int]:
@@ -88,13 +123,14 @@ def tally(cases: Iterable[Scored], method: Method) -> dict[str, int]:
     return counts
 
 
-def pool_error(case: Scored, overheads: Mapping[str, Any]) -> float | None:
-    """llm-d-planner's error of the KV pool, with our weights."""
-    weights, budget, truth = _weights_gib(case), _budget_gib(case), case.log.get("kv_available_gib")
-    overhead = overheads.get(str(case.log["id"]))
-    if weights is None or budget is None or not truth or truth <= 0 or not isinstance(overhead, int | float):
-        return None
-    return (budget - weights - float(overhead)) / float(truth) - 1
+def pool_errors(cases: Iterable[Scored], pool: Pool) -> list[float]:
+    """Relative errors of the KV memory that a method leaves, over the logs that tell it."""
+    found = []
+    for case in cases:
+        truth, left = case.log.get("kv_available_gib"), pool(case)
+        if truth and truth > 0 and left is not None:
+            found.append(left / float(truth) - 1)
+    return found
 
 
 def ask_again(cases: Iterable[Scored]) -> str:

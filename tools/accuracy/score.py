@@ -100,6 +100,14 @@ def errors(cases: Iterable[Scored], read: Reader) -> Errors:
     return Errors(tuple(found), covered, tuple(widths))
 
 
+def weights_error(case: Scored) -> tuple[float, dict[str, float]] | None:
+    """Weights; where the log tells consumed memory, weights and what lies outside PyTorch together."""
+    pair, other = quantity("weights_gib")(case), case.answer.get("non_torch_gib")
+    if pair is None or not case.weights_are_consumed or not isinstance(other, dict):
+        return pair
+    return pair[0], {end: pair[1][end] + other[end] for end in pair[1]}
+
+
 def kv_bytes_error(case: Scored) -> tuple[float, dict[str, float]] | None:
     """Bytes per token: pool / tokens of the log (one attention group) against the planner's figure."""
     pool, tokens, own = case.log.get("kv_available_gib"), case.log.get("kv_tokens"), case.answer.get("kv_bytes_per_token")

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from interlock.infra.catalog.models import find
+from interlock.infra.catalog.models import find, stored_words
 from interlock.infra.sizing.model import facts as facts_module
 from interlock.infra.sizing.model.facts import ModelFacts
+from interlock.infra.sizing.model.quantization import Quantization
 from interlock.infra.sizing.model.quantization_words import parse_quantization
 
 # Words that say less about the storage than the name of the repository does.
@@ -22,9 +23,17 @@ def _named(name: str, stated: str | None) -> ModelFacts | None:
     base = facts_module.from_config(found.config, name, source=found.told)
     words = stated if stated and (not found.quantization or stated.lower() not in _VAGUE) else found.quantization
     declared = parse_quantization(words) if words else None
-    if declared and (base.quantization is None or found.quantization):
+    if declared and (base.quantization is None or found.quantization or _another_repositorys(name, stated, declared)):
         base = base.with_quantization(declared)
     return ModelFacts(name, base.config, base.quantization, found.checkpoint_bytes, source=found.told, verified=found.verified)
+
+
+def _another_repositorys(name: str, stated: str | None, declared: Quantization) -> bool:
+    """Whether the words beside a name and what was asked agree on a format: then the weights are not the named repository's own, whatever
+    its config declares. A word that many use loosely (``fp8``) is not enough."""
+    beside = stored_words(name)
+    agreed = parse_quantization(beside) if beside else None
+    return stated is not None and stated.lower() not in _VAGUE and agreed is not None and agreed.scheme is declared.scheme
 
 
 def missing_shapes(config: Mapping[str, Any]) -> tuple[str, ...]:

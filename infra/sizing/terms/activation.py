@@ -9,17 +9,15 @@ from interlock.infra.sizing.terms.towers import Encoder, encoder, undescribed
 from interlock.infra.values import GIB
 
 SOURCE = "tensors live at the peak of vLLM's model code (tests/engine/activation.jsonl), runs on an H200 (0.26, 0.33), public logs"
-# Sorting the float32 logits held 9.6 to 10 copies of them (12 of 14 logs of 0.10 to 0.14). FlashInfer's kernel, which
-# VLLM_USE_FLASHINFER_SAMPLER=1 chooses and no command line shows, sorts nothing: 3.4 and 4.2 copies in two logs.
-_SORTED_COPIES = (3.3, 9.75, 10.0)
+# The sampler before 0.17 sorts the float32 logits: 9.6 to 10 copies of them; FlashInfer's kernel, which VLLM_USE_FLASHINFER_SAMPLER=1
+# chooses and no command line shows, sorts nothing (3.4 and 4.2 copies in two logs).
+_SORT = "sorted sampler"
 # V0: 9 of 32 logs at that figure for its default of 256 sequences, the others from 1.3 up: fewer were often set and seldom written down.
 _V0_FEWEST = 1.3
 # The fused sampler of the V1 runner: logits in the model's dtype, and 12 B in float32 (logits, probabilities, noise; traced on 0.26).
 _FUSED_BYTES = 12
 # The V2 runner's, in copies of the float32 logits: 16-bit and float32 logits (6 B; 0.239 GiB on an H200 where the law says 0.233).
 _FUSED_V2 = (1.4, 1.5, 2.0)
-# What allocator and small tensors add to the V1 runner's peak: 0.003 to 0.016 in 25 logs of 0.19.
-_SMALL_GIB = 0.01
 # Tokens of all data-parallel engines meet in the experts, in chunks of at most so many (VLLM_FUSED_MOE_CHUNK_SIZE).
 _EXPERT_CHUNK = 32_768
 _MULTIPROCESSORS = 132
@@ -73,8 +71,9 @@ def _fused_v1(found: Resolved, facts: ModelFacts, kept: float, images: Encoder |
     batches = found.batched_tokens * (3 if found.request.pp > 1 else 1) + rows
     bytes_ = logits + batches * facts.hidden_size * found.width + _MULTIPROCESSORS * facts.vocab_size * 4
     beside = kept + (images.output + images.pixels if images else 0.0)
-    likely = bytes_ / GIB + beside + BLAS_GIB + _SMALL_GIB
-    return 0.97 * logits / GIB, likely, 1.01 * likely + 0.02
+    law = bytes_ / GIB + beside + BLAS_GIB
+    _, small, most = found.overheads.of("sampler small")
+    return 0.97 * logits / GIB, law + small, 1.01 * law + most
 
 
 def _sampler(found: Resolved, facts: ModelFacts, kept: float, images: Encoder | None) -> tuple[tuple[float, float, float], str]:
@@ -83,8 +82,9 @@ def _sampler(found: Resolved, facts: ModelFacts, kept: float, images: Encoder | 
     logits = rows * facts.vocab_size * 4 / GIB
     said = f"{rows} sequences x {facts.vocab_size} vocabulary"
     if found.v0 or not since("triton_sampler", found.version):
-        fewest = _V0_FEWEST if found.v0 and found.request.max_num_seqs is None else _SORTED_COPIES[0]
-        return (fewest * logits, _SORTED_COPIES[1] * logits, _SORTED_COPIES[2] * logits), f"{said} x 4 B x {_SORTED_COPIES[1]:g}"
+        fewest, usual, most = found.overheads.of(_SORT)
+        fewest = min(fewest, _V0_FEWEST) if found.v0 and found.request.max_num_seqs is None else fewest
+        return (fewest * logits, usual * logits, most * logits), f"{said} x 4 B x {usual:.3g}"
     if not found.v2:
         return _fused_v1(found, facts, kept, images), f"{said} x {_FUSED_BYTES + found.width} B, and what lives beside it"
     hidden = rows * facts.hidden_size * 2 / GIB

@@ -11,30 +11,15 @@ from interlock.infra.values import GIB
 GRAPH_SOURCE = "logged estimates of 0.20 and later; v1/worker/gpu/cudagraph_utils.py"
 # Graphs at 256 sequences: 51 piecewise, 35 whole.
 _USUAL_GRAPHS = 86
-# (first capture, all others at the usual count) of a 32-layer dense model: low, likely, high
-# (logged estimates of 0.20 and later: 0.23 to 0.71 GiB; 0.69 on an H200 with 0.33).
-_GRAPH_GIB = ((0.05, 0.1), (0.1, 0.4), (0.2, 0.7))
+# What the estimate of a 32-layer model takes in GiB. The runner samples two captures of each mode (first + (n - 1) x second). First the
+# largest: whole graphs (up to 262 MiB in logs of 0.19, whatever the layers), and piecewise ones, which hold a batch of the largest size
+# (100 to 212 MiB at 512 tokens); then all others at the usual count (6 to 10 MiB each).
+_WHOLE_GIB, _PIECES_GIB, _OTHERS_GIB, _LARGEST = 0.2, 0.15, 0.4, 512
 # V1 runner, expert parallelism over data-parallel engines: the second capture of each mode holds buffers of the exchange, and the
 # estimate takes it for every graph (first + (n - 1) x second): 118 GiB are reported on B200s, of which little is used.
 _EXCHANGED_GIB = 0.8
-# One GPU: 0.02 to 0.14 in 12 logs of 0.9 to 0.17; 0.24 to 0.27 in 24 of 0.18 and 0.19 (0.46 in one); 0.07 to 0.30 since 0.20, 0.225 (0.26)
-# and 0.146 (0.33) on an H200; V0 0.01 to 0.35.
-_OTHER = {"v0": (0.0, 0.12, 0.4), "v1": (0.01, 0.1, 0.2), "late v1": (0.05, 0.245, 0.4), "consumed": (0.05, 0.146, 0.35)}
-# A stage of a pipeline whose ranks are no tensor-parallel group: 0.07 in three logs of 0.19, no log of the others.
-_STAGE = {"v0": (0.05, 0.32, 1.0), "v1": (0.02, 0.1, 0.8), "late v1": (0.02, 0.07, 0.8), "consumed": (0.05, 0.2, 0.9)}
-# What a tensor-parallel group adds: (over NVLink, more than two ranks) -> low, likely, high. 0.54 and 0.55 (2 H100), 1.38 (2 H200),
-# 0.95 to 1.84 (4, NVLink), 0.2 to 1.7 (4, PCIe).
-_GROUP = {
-    (True, False): (0.25, 0.45, 1.3),
-    (True, True): (0.4, 1.1, 2.0),
-    (False, False): (0.05, 0.3, 0.8),
-    (False, True): (0.05, 0.6, 1.7),
-}
-# What an engine that loads holds on the host, where that is the GPU's memory too (page cache, pinned buffers, its processes): GiB, and
-# share of the weights. GB10 logs: 2 GiB below the other terms (1 GiB of weights), 4.5 (95), 5.7 outside torch (81).
-_HOST_GIB, _HOST_SHARE = (0.0, 2.0, 4.5), (0.0, 0.027, 0.08)
-# With the workspace of the fused all-reduce: collectives as above without it, 0.32 GiB (2 ranks) and 0.38 to 0.46 (4) in logs of 0.19.
-_FUSED_GROUP = {False: (0.25, 0.33, 0.8), True: (0.35, 0.42, 1.1)}
+# What an engine that loads holds on the host per byte of weights, where that is the GPU's memory too (page cache, pinned buffers).
+_HOST_SHARE = (0.0, 0.027, 0.08)
 # Memory that all GPUs address at once comes in pieces of 512 MiB on Hopper and later (cuMulticastGetGranularity).
 _MULTICAST_GIB = 0.5
 # Cards that are linked in pairs, without the switch that multicast needs.
@@ -45,19 +30,30 @@ _FUSED_MIB = {9.0: {2: 64, 4: 2, 8: 1}, 10.0: {2: 64, 4: 32, 8: 1}, 10.3: {2: 64
 
 # Cards up to this size are bought without NVLink.
 _LARGEST_CONSUMER_GIB = 33.0
-OTHER_SOURCE = "logs of 0.10 to 0.33 by tensor parallel size; 0.225 GiB (0.26) and 0.146 GiB + sampler state (0.33) on an H200"
+OTHER_SOURCE = "fitted on logs of 0.6 to 0.33 by tensor parallel size (infra/catalog/overheads.json)"
+
+
+def _largest_batch(found: Resolved) -> int:
+    """Tokens of the largest batch that is captured: twice the sequences, up to the version's limit."""
+    largest = value("graph_limit_blackwell", found.version) if 10.0 <= found.capability < 11.0 else _LARGEST
+    return int(min(2 * found.sequences * (1 + found.request.speculative_tokens), largest, max(found.batched_tokens, 1)))
 
 
 def _graph_sizes(found: Resolved) -> tuple[int, int]:
-    """(batch sizes captured piecewise, sizes captured whole): 1, 2, 4, eights to 256, then sixteens up to twice the sequences
+    """(batch sizes captured piecewise, sizes captured whole): 1, 2, 4, eights to 256, then sixteens up to the largest batch
     (vLLM: ``config/vllm.py::_set_cudagraph_sizes``)."""
-    decode = 1 + found.request.speculative_tokens
-    largest = value("graph_limit_blackwell", found.version) if 10.0 <= found.capability < 11.0 else 512
-    limit = min(2 * found.sequences * decode, largest, max(found.batched_tokens, 1))
+    decode, limit = 1 + found.request.speculative_tokens, _largest_batch(found)
     sizes = [1, 2, 4, *range(8, 256, 8), *range(256, limit + 1, value("graph_step", found.version))]
     taken = [size for size in sizes if size <= limit]
     whole = sum(size <= found.sequences * decode for size in taken) if since("whole_graphs", found.version) else 0
     return len(taken), whole
+
+
+def graph_law(found: Resolved) -> float:
+    """GiB of the estimate: the first captures, and further graphs by their number and the layers of a stage."""
+    layers = found.facts.layers / found.request.pp if found.facts is not None and found.facts.layers else 32
+    first = _WHOLE_GIB + _PIECES_GIB * _largest_batch(found) / _LARGEST
+    return first + _OTHERS_GIB * sum(_graph_sizes(found)) / _USUAL_GRAPHS * layers / 32
 
 
 def graphs(found: Resolved) -> tuple[Estimate, str]:
@@ -67,12 +63,9 @@ def graphs(found: Resolved) -> tuple[Estimate, str]:
     if not graphs_counted(found) or not found.request.graph_estimate:
         return Estimate(low=0, likely=0, high=0), "not taken out of the KV budget (they come on top of the utilization)"
     facts = found.facts
-    scale = 1.0
-    if facts is not None and facts.layers:
-        scale = max(0.5, facts.layers / 32) * (1.6 if facts.experts else 1.0) * (1.3 if facts.hybrid else 1.0)
     pieces, whole = _graph_sizes(found)
-    share = (pieces + whole) / _USUAL_GRAPHS
-    low, likely, high = (scale * (first + each * share) for first, each in _GRAPH_GIB)
+    usual = graph_law(found)
+    low, likely, high = (usual * times for times in found.overheads.of("graphs"))
     how = f"{pieces} piecewise and {whole} whole graphs of {facts.layers if facts else 0} layers"
     if found.request.dp > 1 and found.request.expert_parallel and not found.v2:
         high += _EXCHANGED_GIB * (pieces + whole)
@@ -92,32 +85,45 @@ def sampler_state_bytes(found: Resolved) -> float:
     return 4.5 * found.facts.vocab_size * found.sequences
 
 
+def other_names(found: Resolved) -> tuple[str, ...]:
+    """Names of the fitted figures that make up the memory outside PyTorch's allocator, the last of them the one that a log settles."""
+    tp, pp = found.request.tp, found.request.pp
+    alone = f"{'stage' if pp > 1 and tp == 1 else 'other'} {_accounting(found)}"
+    if tp == 1:
+        return (alone,)
+    ranks = 4 if tp > 2 else 2
+    if fused_workspace(found) is not None:
+        return alone, f"fused {ranks}"
+    return alone, f"group {ranks} {'linked' if _linked(found) else 'unlinked'}"
+
+
 def non_torch(found: Resolved) -> tuple[Estimate, str]:
     """GiB outside PyTorch's allocator (since 0.27: all that is consumed besides weights)."""
     tp, pp = found.request.tp, found.request.pp
     state = sampler_state_bytes(found) / GIB
-    figures = [(_STAGE if pp > 1 and tp == 1 else _OTHER)[_accounting(found)]]
+    figures = [found.overheads.of(name) for name in other_names(found)]
     said = [f"tensor parallel {tp}"]
-    if tp > 1:
-        workspace = fused_workspace(found)
-        figures.append(_GROUP[_linked(found), tp > 2] if workspace is None else _with_workspace(workspace, tp))
-        said += ["buffers of the fused all-reduce"] if workspace is not None else []
+    workspace = fused_workspace(found) if tp > 1 else None
+    if workspace is not None:
+        figures.append(workspace)
+        said.append("buffers of the fused all-reduce")
     if found.request.dp > 1 and found.request.expert_parallel:
         others = found.request.dp - 1
         figures.append((0.0, 0.15 * others, 0.3 * others))
     if pp > 1 and tp > 1:
         figures.append((0.05, 0.2, 0.6))
     if shares_with_cpu(found):
-        figures.append(_of_host(found))
+        figures += [found.overheads.of("host"), of_page_cache(found)]
         said.append("the engine's own host memory")
     low, likely, high = (sum(figure[i] for figure in figures) + state for i in range(3))
     said += [f"sampler state of {found.sequences} sequences"] if state else []
     return Estimate(low=low, likely=likely, high=high), " + ".join(said)
 
 
-def _of_host(found: Resolved) -> tuple[float, float, float]:
+def of_page_cache(found: Resolved) -> tuple[float, float, float]:
+    """GiB of the share of the weights that a loading engine holds on the host, where that is the GPU's memory too."""
     weights = whole_weights(found.facts) / GIB / (found.request.tp * found.request.pp) if found.facts else 0.0
-    low, likely, high = (gib + share * weights for gib, share in zip(_HOST_GIB, _HOST_SHARE, strict=True))
+    low, likely, high = (share * weights for share in _HOST_SHARE)
     return low, likely, high
 
 
@@ -142,11 +148,6 @@ def fused_workspace(found: Resolved) -> tuple[float, float, float] | None:
 
 def _pieces(gib: float) -> float:
     return max(1, ceil(gib / _MULTICAST_GIB)) * _MULTICAST_GIB
-
-
-def _with_workspace(workspace: tuple[float, float, float], tp: int) -> tuple[float, float, float]:
-    low, likely, high = _FUSED_GROUP[tp > 2]
-    return low + workspace[0], likely + workspace[1], high + workspace[2]
 
 
 def _accounting(found: Resolved) -> str:

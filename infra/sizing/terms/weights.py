@@ -1,8 +1,8 @@
 """Weights after loading, with their uncertainty, and the extras that share the weights' place: drafts and adapters."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from interlock.infra.catalog.overheads import Overheads
 from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.config import integer, round_up
 from interlock.infra.sizing.model.facts import ModelFacts
@@ -28,25 +28,8 @@ class Loaded:
     formula: str
 
 
-# Relative uncertainty (down, up) of derived weights by storage. 16 bit and whole tensors of 8 bit are exact where a family is known
-# (22 logs: 0.4 %); what a quantized checkpoint leaves in 16 bit, and what a kernel repacks, is known less well.
-_SPREAD: Mapping[Scheme | None, tuple[float, float]] = {
-    None: (0.001, 0.001),
-    Scheme.FP8_BLOCK: (0.01, 0.004),
-    Scheme.FP8_TENSOR: (0.005, 0.006),
-    Scheme.FP8_CHANNEL: (0.005, 0.006),
-    Scheme.FP8_ONLINE: (0.004, 0.006),
-    Scheme.INT8_CHANNEL: (0.004, 0.008),
-    Scheme.AWQ: (0.01, 0.02),
-    Scheme.GPTQ: (0.02, 0.03),
-    Scheme.INT4_PACKED: (0.015, 0.02),
-    Scheme.MXFP4: (0.005, 0.005),
-    Scheme.NVFP4: (0.03, 0.06),
-    Scheme.BNB4: (0.03, 0.1),
-    Scheme.BNB8: (0.05, 0.1),
-    # Anything from 4 to 16 bits.
-    Scheme.UNKNOWN: (0.75, 0.05),
-}
+# Relative uncertainty (down, up) of weights whose storage is not known: anything from 4 to 16 bits; and of a format without a figure.
+_UNKNOWN_STORAGE, _NO_FIGURE = (0.75, 0.05), (0.05, 0.1)
 # GiB that any model may hold besides: tables, buffers, rounding (0 to 0.04 on an H200).
 _BESIDE = 0.05
 # A family without a line in the table, and one with a vision or audio tower, whose shapes are less often stated in full.
@@ -61,11 +44,25 @@ _UNKNOWN_DRAFT, _DSPARK, _MORE_DRAFT = 0.04, 0.075, 0.08
 _ASSISTANT_GIB, _LARGE_TARGET = {False: (0.14, 0.15, 0.2), True: (0.7, 0.85, 0.95)}, 2816
 
 
-def _spread(facts: ModelFacts) -> tuple[float, float]:
+def stored_name(scheme: Scheme | None) -> str:
+    """Name of the fitted figure for the weights of a storage format."""
+    return f"weights {scheme.value if scheme else '16 bit'}"
+
+
+def _of_storage(scheme: Scheme | None, known: Overheads) -> tuple[float, float]:
+    """(down, up): 16 bit and whole tensors of 8 bit are exact where a family is known; what a quantized checkpoint leaves in 16 bit, and
+    what a kernel repacks, is known less well."""
+    if scheme is Scheme.UNKNOWN:
+        return _UNKNOWN_STORAGE
+    figure = known.figures.get(stored_name(scheme))
+    return (-figure[0], figure[2]) if figure else _NO_FIGURE
+
+
+def _spread(facts: ModelFacts, known: Overheads) -> tuple[float, float]:
     """Relative uncertainty (down, up) of derived weights; wider for families that have no line in the table."""
     if facts.checkpoint_bytes:
         return 0.015, 0.015
-    down, up = _SPREAD.get(facts.quantization.scheme if facts.quantization else None, (0.05, 0.1))
+    down, up = _of_storage(facts.quantization.scheme if facts.quantization else None, known)
     wider = [] if known_family(facts.model_type) or known_wrapper(facts.model_type) else [_UNKNOWN_FAMILY]
     wider += [_TOWER] if facts.multimodal else []
     wider += [_UNVERIFIED] if not facts.verified else []
@@ -136,7 +133,7 @@ def loaded(found: Resolved, facts: ModelFacts) -> Loaded:
     extra = worst.extra_bytes + worst.padding_bytes + packed + levels
     draft = draft_bytes(facts, found.request.speculative_method, found.draft, found.shard, found.width)
     adapters = adapters_bytes(found)
-    down, up = _spread(facts)
+    down, up = _spread(facts, found.overheads)
     guess = _guessed_draft(found, facts, base)
     draft += guess[1]
     offload = min(found.request.cpu_offload_gb * GIB, base)
