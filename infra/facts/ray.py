@@ -29,6 +29,16 @@ class ServeDeployment:
     """Seconds; absent means 20."""
     runtime_env: Mapping[str, Fact[str]] = field(default_factory=dict)
     """``runtime_env.env_vars``."""
+    configs: int = 0
+    """LLM configs of its application."""
+    ingress_options: str = ""
+    """Path of the options of the application's own ingress (``ingress_deployment_config`` or ``ingress_cls_config``) where they are given."""
+    adapters: bool = False
+    """It has a ``lora_config``."""
+    router: Fact[str] = Fact()
+    """``request_router_config.request_router_class``."""
+    router_options: Mapping[str, Fact[str]] = field(default_factory=dict)
+    """``request_router_kwargs``."""
     builder: str = ""
     """What builds the application (``import_path`` after the colon): ``build_openai_app``, ``build_dp_openai_app``, ..."""
 
@@ -52,6 +62,8 @@ class RayFacts:
     deployments: tuple[ServeDeployment, ...] = ()
     upgrade: Fact[str] = Fact()
     """``upgradeStrategy.type``: NewCluster (the default), NewClusterWithIncrementalUpgrade or None."""
+    upgrade_gateway: Fact[str] = Fact()
+    """Controller of the gateway class through which an incremental upgrade shifts its requests."""
     driver_on_head: Fact[bool] = Fact()
     """The engine's driver process runs on the head."""
     stated_version: Fact[str] = Fact()

@@ -33,7 +33,10 @@ def _of_pod(spec: Node, source: Origin) -> Iterator[Drain]:
             if re.search(row["image"], container["image"].string()):
                 place = f"{spec.path}.terminationGracePeriodSeconds"
                 yield Drain(source, row["part"], row["setting"], grace.number(), place, row["seconds"])
+        variables = {each["name"].string(): each["value"] for each in container["env"].items()}
         for row in _rows("env"):
-            for variable in container["env"].items():
-                if variable["name"].string() == row["env"]:
-                    yield Drain(source, row["part"], row["setting"], variable["value"].duration(), variable.path, row["seconds"])
+            stated, switch = variables.get(row["env"]), variables.get(row["switch"])
+            if stated is not None:
+                yield Drain(source, row["part"], row["setting"], stated.duration(), stated.path, row["seconds"])
+            elif switch is not None and switch.string() == "1":
+                yield Drain(source, row["part"], row["setting"], path=switch.path, default=row["seconds"])

@@ -20,6 +20,7 @@ from interlock.infra.recognise import serve
 from interlock.infra.recognise.accelerators import product_fact
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
+from interlock.infra.recognise.network import controller_name
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
 from interlock.infra.recognise.ray_schema import serve_problems, start_problems
 from interlock.infra.recognise.workloads import Result, engines_in, vendor
@@ -161,6 +162,7 @@ def _facts(root: Node, cluster: Node, pods: tuple[PodRead, ...]) -> RayFacts:
         auth=_auth(cluster, pods),
         start_params=groups,
         upgrade=root.at("spec", "upgradeStrategy", "type").text(),
+        upgrade_gateway=root.at("spec", "upgradeStrategy", "clusterUpgradeOptions", "gatewayClassName").text().map(controller_name),
     )
 
 

@@ -45,6 +45,7 @@ from interlock.infra.recognise import (
     storage,
 )
 from interlock.infra.recognise import workloads as native
+from interlock.infra.recognise.api_versions import api_problems
 from interlock.infra.recognise.charts import production_stack as stack
 from interlock.infra.recognise.charts import values as charts
 from interlock.infra.recognise.context import Context, Parse, gather
@@ -159,6 +160,7 @@ def _problems(documents: Iterable[Document], workloads: Sequence[Workload]) -> I
             yield from engine_lost(origin(root, document), root.at("spec", "template", "spec", "containers"))
         if engine or (carrying and root["kind"].string() in READERS):
             yield from schema_problems(root, origin(root, document), whole=engine)
+            yield from api_problems(root, origin(root, document))
             yield from (*leftovers(root, origin(root, document)), *unexpanded(root, origin(root, document))) if engine else ()
         elif broken := schema_problems(root, origin(root, document), whole=False):
             yield from broken if "vllm" in repr(document.data) else ()

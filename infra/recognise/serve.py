@@ -10,6 +10,7 @@ from interlock.infra.recognise.engines import keyword_flags, sized
 from interlock.infra.recognise.pods import PodRead
 
 _LLM_PATHS = re.compile(r"ray\.(serve\.)?llm|build_(pd_)?openai_app|build_llm_deployment")
+_INGRESS = ("ingress_deployment_config", "ingress_cls_config")
 _CONFIG_KEYS = ("llm_configs", "prefill_config", "decode_config", "llm_config")
 # Names that public serve scripts read from their environment (KubeRay's vLLM samples and their descendants).
 _ENV_SIZES = {
@@ -36,8 +37,10 @@ def engines(config: Node, pods: tuple[PodRead, ...]) -> Iterator[Found]:
     """Every engine that a Serve config describes, with its deployment."""
     for application in config["applications"].items():
         found = list(_llm_configs(application["args"]))
+        options = next((node.path for key in _INGRESS if (node := application["args"][key]).mapping), "")
         builder = application["import_path"].string().rpartition(":")[2]
-        yield from (_from_llm_config(node, builder) for node in found)
+        for each in (_from_llm_config(node, builder) for node in found):
+            yield replace(each, deployment=replace(each.deployment, configs=len(found), ingress_options=options))
         if not found and not _LLM_PATHS.search(application["import_path"].string()):
             yield from _own_application(application, pods)
 
@@ -80,6 +83,9 @@ def _deployment(node: Node, name: str, whole: Node, groups: Node, env: Mapping[s
         autoscaling=bool(scaling.mapping) or node["num_replicas"].string() == "auto",
         graceful_shutdown_timeout=node["graceful_shutdown_timeout_s"].number(),
         runtime_env=env,
+        adapters=bool(whole["lora_config"]),
+        router=node.at("request_router_config", "request_router_class").text(),
+        router_options=node.at("request_router_config", "request_router_kwargs").facts(),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 
+from interlock.infra.catalog.connectors import unmanaged
 from interlock.infra.catalog.gpus import gpu
 from interlock.infra.catalog.models import find
 from interlock.infra.facts import Fact, absent, unknown
@@ -14,6 +15,7 @@ from interlock.infra.sizing.described import changed_config
 from interlock.infra.sizing.follows import DECISIVE, ENVIRONMENT, FOLLOWED, JOINED, mapping, note, switch, whole, word
 from interlock.infra.sizing.request import SizingRequest, out_of_range
 from interlock.infra.sizing.result import SizingResult
+from interlock.infra.values import Version
 
 Texts = Mapping[str, Fact[str]]
 # The method that a draft's name implies when none is stated (vllm/config/speculative.py).
@@ -71,7 +73,7 @@ def ask(
     """
     listed = gpu(card.gpu) if card.gpu else None
     reading = _Reading(flags, env, model, complete)
-    reading.read()
+    reading.read(version)
     values = reading.values | {
         "model": model.name,
         "config": dict(model.config) if model.config is not None else None,
@@ -103,7 +105,7 @@ class _Reading:
         self.open: dict[str, str] = {}
         self._notes: list[str] = []
 
-    def read(self) -> None:
+    def read(self, version: str | None) -> None:
         for name, follow in FOLLOWED.items():
             self._take(follow.field, self._flag(name), name, follow.read)
         if self._model.quantization and self._flag("quantization").absent:
@@ -118,6 +120,7 @@ class _Reading:
         self._answers()
         self._modalities()
         self._speculation()
+        self._transfer(version)
 
     def ignored(self) -> Iterator[str]:
         """Sentences about what is given and not followed."""
@@ -165,6 +168,15 @@ class _Reading:
             self.values["convert"] = "classify"
         elif words in ("embed", "embedding") or (words == "" and self._joined("runner", word) == "pooling"):
             self.values["convert"] = "embed"
+
+    def _transfer(self, version: str | None) -> None:
+        """A KV connector may switch the hybrid KV cache manager off, where nothing is said of it."""
+        given, stated = self._flag("kv-transfer-config"), self._flag("disable-hybrid-kv-cache-manager")
+        transfer = given.map(mapping)
+        names = unmanaged(transfer.get(), Version.find(version or "")) if transfer.known and stated.absent else ()
+        if names:
+            self.values["disable_hybrid_kv_cache_manager"] = True
+            self._notes.append(f"{', '.join(names)} switches the hybrid KV cache manager off")
 
     def _modalities(self) -> None:
         """A tower is dropped when none of its inputs is allowed (vllm/model_executor/models/interfaces.py, _mark_tower_model)."""

@@ -240,7 +240,7 @@ def refused(workload: Workload, bundle: Bundle, code: str) -> Iterator[Hit]:
     engine = workload.engine
     for told in refusals(workload, bundle):
         refusal = told.refusal
-        if CLAIMED.get(refusal.kind, OTHERS) != code:
+        if CLAIMED.get(refusal.kind, OTHERS) != code or _by_connector(refusal, workload):
             continue
         flag = engine.model if refusal.field == "model" else engine.flag(refusal.field)
         level = Severity.ERROR if told.sure else Severity.WARNING
@@ -249,6 +249,11 @@ def refused(workload: Workload, bundle: Bundle, code: str) -> Iterator[Hit]:
         fixes = _fixes(refusal, place) if flag.known else ()
         fault = _FAULTS.get(refusal.kind, "")
         yield Hit(place, refusal.text + told.note, refusal.remedy, value, severity=level, fixes=fixes, fault=fault)
+
+
+def _by_connector(refusal: Refusal, workload: Workload) -> bool:
+    """Whether it is about the hybrid KV cache manager, which a KV connector switched off: another rule speaks of that."""
+    return refusal.kind is Kind.BLOCK_TABLE and workload.engine.flag(refusal.field).absent
 
 
 _FAULTS = {Kind.OUTSIDE: "outside-the-utilization", Kind.GROUPS: "quantization-groups"}

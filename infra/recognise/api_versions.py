@@ -1,0 +1,32 @@
+"""API versions that Kubernetes does not serve, or serves only where it is told to."""
+
+from collections.abc import Iterator
+
+from interlock.infra.catalog.tables import table
+from interlock.infra.facts import DocumentProblem, Origin
+from interlock.infra.recognise.document import Node
+
+KIND = "api-version"
+"""The kind of these problems."""
+
+
+def api_problems(root: Node, source: Origin) -> Iterator[DocumentProblem]:
+    """What the API server does not know of a document's ``apiVersion``. Groups that are not Kubernetes' own are not judged."""
+    data = table("api_versions.json")
+    node, kind = root["apiVersion"], root["kind"].string()
+    group, slash, version = node.string().partition("/")
+    known = data["groups"].get(group) if slash else None
+    if known is None or version in known["served"]:
+        return
+    release, whole = data["release"], f"{group}/{version}"
+    if version in known["off"] or kind in data["only_off"].get(group, ()):
+        text = f"{kind} of {whole}: Kubernetes {release} serves it only with a feature gate and --runtime-config, which are off by default"
+        now = data["only_off"].get(group, ())
+        remedy = f"switch it on, or leave it out: {kind} has no other version" if kind in now else f"write {group}/{known['served'][0]}"
+        if version not in known["off"]:
+            remedy = f"write {group}/{known['off'][0]}, and switch it on"
+    else:
+        text = f"{whole} is gone in Kubernetes {release}: kubectl finds no kind {kind} in it"
+        there = data["moved"].get(f"{group} {kind}") or (f"{group}/{known['served'][0]}" if known["served"] else "")
+        remedy = f"write {there}" if there else "remove the object"
+    yield DocumentProblem(source, KIND, text, node.path, whole, remedy)
