@@ -15,7 +15,9 @@ def unmanaged(transfer: Mapping[str, Any], version: Version | None = None) -> tu
     if not since("hybrid_manager", release):
         return ()
     without = table("kv_connectors.json")["without"]
-    return tuple(name for name in names if not since("hybrid_by_connector", release) or (name in without and not _has(without[name], release)))
+    return tuple(
+        name for name in names if not since("hybrid_by_connector", release) or (name in without and not _has(without[name], release))
+    )
 
 
 def _has(first: str | None, release: Version) -> bool:

@@ -18,12 +18,13 @@ from interlock.infra.facts.bundle import (
     Service,
     StorageClass,
 )
-from interlock.infra.facts.devices import Device
+from interlock.infra.facts.devices import Device, DeviceClass, DevicePlugin
 from interlock.infra.facts.document import DocumentProblem
 from interlock.infra.facts.fact import Fact, State, absent, known, unknown
 from interlock.infra.facts.monitoring import Query, Scrape
 from interlock.infra.facts.nodes import SharingConfig
 from interlock.infra.facts.origin import Origin, Place
+from interlock.infra.facts.pickers import EndpointPool
 from interlock.infra.facts.ray import RayFacts, ServeDeployment
 from interlock.infra.facts.supervisor import Supervisor
 from interlock.infra.facts.workload import (
@@ -51,9 +52,12 @@ __all__ = [
     "Claim",
     "Container",
     "Device",
+    "DeviceClass",
+    "DevicePlugin",
     "DiskVolume",
     "DocumentProblem",
     "Drain",
+    "EndpointPool",
     "Engine",
     "Fact",
     "Flag",

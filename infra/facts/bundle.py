@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from interlock.infra.facts.devices import DeviceClass, DevicePlugin
 from interlock.infra.facts.document import DocumentProblem
 from interlock.infra.facts.fact import Fact
 from interlock.infra.facts.monitoring import Query, Scrape
 from interlock.infra.facts.nodes import SharingConfig
 from interlock.infra.facts.origin import Origin
+from interlock.infra.facts.pickers import EndpointPool
 from interlock.infra.facts.workload import Workload
 
 
@@ -258,6 +260,9 @@ class Bundle:
     namespaces: tuple[Namespace, ...] = ()
     storage_classes: tuple[StorageClass, ...] = ()
     disk_volumes: tuple[DiskVolume, ...] = ()
+    endpoint_pools: tuple[EndpointPool, ...] = ()
+    device_classes: tuple[DeviceClass, ...] = ()
+    device_plugins: tuple[DevicePlugin, ...] = ()
     closed: bool = False
     """True when the set is the whole deployment (our plan, a stack preview): an absent PDB or Service is then really absent."""
     memo: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from interlock.infra.facts.fact import Fact
+from interlock.infra.facts.origin import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +21,21 @@ class Device:
     """MIG profile that the request selects."""
     of_all_pods: bool = False
     """The claim is one object that every pod shares, not made anew for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClass:
+    """A DeviceClass that also answers requests for an extended resource."""
+
+    origin: Origin
+    resource: Fact[str] = Fact()
+    """``extendedResourceName``."""
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePlugin:
+    """A device plugin, which advertises cards as an extended resource."""
+
+    origin: Origin
+    resource: str
+    path: str = ""

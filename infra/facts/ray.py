@@ -32,7 +32,7 @@ class ServeDeployment:
     configs: int = 0
     """LLM configs of its application."""
     ingress_options: str = ""
-    """Path of the options of the application's own ingress (``ingress_deployment_config`` or ``ingress_cls_config``) where they are given."""
+    """Path of ``ingress_deployment_config`` or ``ingress_cls_config``, options of the application's own ingress, where they are given."""
     adapters: bool = False
     """It has a ``lora_config``."""
     router: Fact[str] = Fact()

@@ -229,6 +229,8 @@ class Pod:
     node_selector: Mapping[str, Fact[str]] = field(default_factory=dict)
     affinity: bool = False
     """A node affinity or topology constraint is stated."""
+    apart: bool = False
+    """No two of its pods may share a node (a required anti-affinity against its own labels)."""
     tolerations: tuple[str, ...] = ()
     """Tolerated taint keys; ``*`` tolerates all."""
     host_ipc: bool = False

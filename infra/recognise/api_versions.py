@@ -10,6 +10,19 @@ KIND = "api-version"
 """The kind of these problems."""
 
 
+_WAITING = "the pods start one by one, and those that run hold their GPUs while they wait for the others"
+
+
+def dropped_fields(spec: Node, source: Origin) -> Iterator[DocumentProblem]:
+    """Fields of a pod that the API server erases without a word while their feature gate is off."""
+    for name, row in table("api_versions.json")["dropped"].items():
+        node = spec[name]
+        if node:
+            text = f"the API server erases {name} unless the feature gate {row['gate']} is on, which is off by default: {_WAITING}"
+            remedy = "switch the gate on and look at the field after a dry run, or gather the pods with LeaderWorkerSet, Kueue or Volcano"
+            yield DocumentProblem(source, KIND, text, node.path, remedy=remedy, fault="gang-dropped")
+
+
 def api_problems(root: Node, source: Origin) -> Iterator[DocumentProblem]:
     """What the API server does not know of a document's ``apiVersion``. Groups that are not Kubernetes' own are not judged."""
     data = table("api_versions.json")

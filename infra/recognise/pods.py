@@ -49,6 +49,7 @@ def read_pod(spec: Node, metadata: Node, context: Context, role: str = "", count
         volumes=tuple(read_volume(node) for node in spec["volumes"].items()),
         node_selector=spec["nodeSelector"].facts(),
         affinity=bool(spec.at("affinity", "nodeAffinity") or spec["topologySpreadConstraints"] or spec["nodeName"]),
+        apart=_apart(spec, metadata),
         tolerations=_tolerations(spec),
         host_ipc=spec["hostIPC"].boolean().value is True,
         host_network=spec["hostNetwork"].boolean().value is True,
@@ -96,6 +97,17 @@ def _devices(used: Node, claims: Mapping[str, Node], context: Context) -> Iterat
             if wanted in ("", request.name):
                 count = replace(request.count, path=claim.path)
                 yield Device(name, request.name, request.device_class, count, request.profile, of_all_pods=bool(own))
+
+
+def _apart(spec: Node, metadata: Node) -> bool:
+    """Whether its own labels keep a second pod of it from the same node."""
+    labels = metadata["labels"].texts()
+    for term in spec.at("affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution").items():
+        chosen = term.at("labelSelector", "matchLabels").texts()
+        plain = chosen and not term.at("labelSelector", "matchExpressions") and not term["matchLabelKeys"]
+        if term["topologyKey"].string() == "kubernetes.io/hostname" and plain and all(labels.get(k) == v for k, v in chosen.items()):
+            return True
+    return False
 
 
 def _tolerations(spec: Node) -> tuple[str, ...]:

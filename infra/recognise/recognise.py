@@ -11,9 +11,12 @@ from interlock.infra.facts import (
     Budget,
     Bundle,
     Claim,
+    DeviceClass,
+    DevicePlugin,
     DiskVolume,
     DocumentProblem,
     Drain,
+    EndpointPool,
     Namespace,
     NotJudged,
     Pool,
@@ -39,13 +42,14 @@ from interlock.infra.recognise import (
     nodes,
     objects,
     operators,
+    pickers,
     ray,
     routers,
     scaling,
     storage,
 )
 from interlock.infra.recognise import workloads as native
-from interlock.infra.recognise.api_versions import api_problems
+from interlock.infra.recognise.api_versions import api_problems, dropped_fields
 from interlock.infra.recognise.charts import production_stack as stack
 from interlock.infra.recognise.charts import values as charts
 from interlock.infra.recognise.context import Context, Parse, gather
@@ -70,6 +74,9 @@ _FIELDS = {
     Namespace: "namespaces",
     StorageClass: "storage_classes",
     DiskVolume: "disk_volumes",
+    EndpointPool: "endpoint_pools",
+    DeviceClass: "device_classes",
+    DevicePlugin: "device_plugins",
     Pool: "pools",
     NotJudged: "not_judged",
     Query: "queries",
@@ -94,6 +101,8 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "Namespace": (storage.read_namespace,),
     "StorageClass": (storage.read_storage_class,),
     "PersistentVolume": (storage.read_volume,),
+    "InferencePool": (pickers.read_endpoint_pool,),
+    "DeviceClass": (pickers.read_device_class,),
     "NodePool": (nodes.read_node_pool,),
     "Provisioner": (nodes.read_node_pool,),
     "PrometheusRule": (monitoring.read_rules,),
@@ -158,9 +167,12 @@ def _problems(documents: Iterable[Document], workloads: Sequence[Workload]) -> I
         engine = (document.file, document.index) in carrying
         if not engine and root["kind"].string() == "Deployment" and not _open(root.at("spec", "template", "spec", "containers")):
             yield from engine_lost(origin(root, document), root.at("spec", "template", "spec", "containers"))
+        if carrying:
+            yield from api_problems(root, origin(root, document))
+            for template in native.templates(root) if engine else ():
+                yield from dropped_fields(template.spec, origin(root, document))
         if engine or (carrying and root["kind"].string() in READERS):
             yield from schema_problems(root, origin(root, document), whole=engine)
-            yield from api_problems(root, origin(root, document))
             yield from (*leftovers(root, origin(root, document)), *unexpanded(root, origin(root, document))) if engine else ()
         elif broken := schema_problems(root, origin(root, document), whole=False):
             yield from broken if "vllm" in repr(document.data) else ()
@@ -205,6 +217,7 @@ def _read(document: Document, context: Context, policies: network.Policies) -> I
         yield from native.read_native(root, document, context)
         yield from routers.read_routers(root, document, context)
         yield from drains.read_drains(root, document, context)
+        yield from pickers.read_device_plugin(root, document, context) if kind == "DaemonSet" else ()
         for template in native.templates(root):
             yield from monitoring.read_annotated(template.metadata, root, document, "pod")
     if kind == "Service":

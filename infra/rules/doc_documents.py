@@ -157,8 +157,8 @@ def engine_lost(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
 @rule(
     "DOC-010",
     Severity.WARNING,
-    demand="An object's API version is one that Kubernetes serves.",
-    reason="Nothing of the object is applied, and what relies on it (a gang, a budget, a scaler) is not there.",
+    demand="Kubernetes serves an object's API version, and keeps its fields.",
+    reason="Nothing of it is applied, and what relies on it (a gang, a budget, a scaler) is not there.",
     source="infra/catalog/api_versions.json: k8s.io/api 0.37.2 and DefaultAPIResourceConfigSource of Kubernetes 1.37",
     remedy="Write the version that is served.",
     fault="api-version-not-served",

@@ -88,3 +88,31 @@ def renamed(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
             if own and (config.replicas.value or 2) > 1:
                 text = f"nodes with the configuration {picked.get()} offer {config.renamed} and no {units.resource}"
                 yield Hit(units.count.path, text, f"ask for {config.renamed} instead", units.resource)
+
+
+@rule(
+    "GPU-026",
+    Severity.WARNING,
+    demand="One part of the cluster hands out the cards of a resource: the device plugin, or a DeviceClass.",
+    reason="Both count the same cards, so two pods get one; of two classes of one name the later counts.",
+    source="k8s.io/api resource/v1 types.go, DeviceClassSpec.ExtendedResourceName (1.37); KEP-5004: a node must not have both",
+    remedy="Take the plugin off the nodes whose cards a DeviceClass hands out.",
+    fault="dra-beside-plugin",
+    links=("https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#extended-resource",),
+    of="bundle",
+)
+def one_source(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    first: dict[str, str] = {}
+    plugins = {plugin.resource: plugin for plugin in bundle.device_plugins}
+    for each in bundle.device_classes:
+        if not each.resource.known:
+            continue
+        resource, name = each.resource.get(), each.origin.name
+        plugin, other = plugins.get(resource), first.setdefault(resource, name)
+        if plugin:
+            text = f"DeviceClass {name} hands out {resource}, and the device plugin {plugin.origin.name} advertises it too"
+            remedy = "keep the plugin off the nodes of the DRA driver (nodeSelector), or remove extendedResourceName"
+            yield Hit(each.resource.path, text, remedy, resource, origin=each.origin)
+        if other != name:
+            text = f"DeviceClass {other} and {name} both hand out {resource}: the one that was made later counts"
+            yield Hit(each.resource.path, text, "keep extendedResourceName in one of them", resource, origin=each.origin)

@@ -33,7 +33,9 @@ def connectors(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     stated = transfer.value if transfer.known and isinstance(transfer.value, Mapping) else {}
     names, manager = ", ".join(unmanaged(stated, engine.release)), engine.flag("disable-hybrid-kv-cache-manager")
     place, chosen = where(workload, Place.ARGS, transfer), since("hybrid_by_connector", engine.release or newest())
-    remedy = f"use a connector that supports it ({_KEEPERS})" if chosen else f"use vLLM {first('hybrid_by_connector')} or newer with {_KEEPERS}"
+    remedy = (
+        f"use a connector that supports it ({_KEEPERS})" if chosen else f"use vLLM {first('hybrid_by_connector')} or newer with {_KEEPERS}"
+    )
     if names and chosen and manager.value == "false":
         text = f"{names} does not support the hybrid KV cache manager, which is switched on by hand: the engine stops at its start"
         yield Hit(place, text, f"remove --no-disable-hybrid-kv-cache-manager, or {remedy}", names, severity=_level(engine, sure=True))

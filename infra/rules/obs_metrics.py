@@ -2,30 +2,45 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from interlock.infra.catalog.vllm_tables import Standing
-from interlock.infra.facts import Bundle, Origin, Place, Scrape, Workload
+from interlock.infra.facts import Bundle, Origin, Place, Pod, Scrape, Workload
 from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.net_services import engine_port, same_namespace, selects
+from interlock.infra.rules.reading.scalers import end_effect, target_of, without_metric
 from interlock.infra.rules.reading.series import FOREIGN, engine_series, recorded, standing, versions
 from interlock.infra.rules.reading.units import switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
-from interlock.infra.rules.scale_autoscalers import target_of
 
 
-def _expressions(bundle: Bundle) -> Iterator[tuple[Origin, str, str, str, str | None]]:
-    """(origin, expression, path, use, version) of every query and scaler metric."""
+@dataclass(frozen=True, slots=True)
+class _Expression:
+    """A query or the metric of a scaler."""
+
+    origin: Origin
+    text: str
+    path: str
+    use: str
+    version: str | None
+    effect: str = ""
+    """What becomes of who asks it when it finds nothing."""
+
+
+def _expressions(bundle: Bundle) -> Iterator[_Expression]:
+    """Every query and scaler metric."""
     known = versions(bundle)
     common = next(iter(known)) if len(known) == 1 else None
     for query in bundle.queries:
         if query.text.known:
-            yield query.origin, query.text.get(), query.path or query.text.path, query.use or "query", common
+            yield _Expression(query.origin, query.text.get(), query.path or query.text.path, query.use or "query", common)
     for scaler in bundle.autoscalers:
         workload = target_of(scaler, bundle)
         version = str(workload.engine.version.value) if workload and workload.engine.version.known else common
         for source, name, path in scaler.metrics:
             if name.known:
-                yield scaler.origin, name.get(), path or name.path, "scaler" if source.lower() == "prometheus" else "adapter", version
+                use, effect = "scaler" if source.lower() == "prometheus" else "adapter", f": {without_metric(scaler)}" if workload else ""
+                yield _Expression(scaler.origin, name.get(), path or name.path, use, version, effect)
 
 
 @rule(
@@ -41,26 +56,28 @@ def _expressions(bundle: Bundle) -> Iterator[tuple[Origin, str, str, str, str | 
 )
 def names(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     made = recorded(bundle)
-    for origin, text, path, use, version in _expressions(bundle):
-        for series in engine_series(text):
-            status = standing(series, version)
-            colon = series.replace("vllm_", "vllm:", 1)
-            if series in made:
-                continue
-            if status.exists and "vllm_" in series and not series.startswith("ray_") and use == "scaler":
-                summary = f"{series} does not exist in Prometheus: vLLM's names carry a colon"
-                fixes = _renamed(text, series, colon, path)
-                yield Hit(path, summary, f"write {colon}", series, severity=Severity.ERROR, origin=origin, fixes=fixes)
-            elif status.standing in (Standing.RENAMED, Standing.REMOVED, Standing.NOT_YET):
-                of = f"vLLM {version}" if version else "the newest vLLM"
-                span = f" (exported from {status.since} to {status.until})" if status.since and status.until else ""
-                remedy = f"write {status.to}" if status.to else "remove it, or pin the version that exports it"
-                fixes = _renamed(text, series, status.to, path) if status.to else ()
-                yield Hit(path, f"{of} does not export {series}{span}", remedy, series, origin=origin, fixes=fixes)
-            elif status.standing is Standing.UNKNOWN and use != "adapter" and ":" in series:
-                remedy = f"write {status.to}" if status.to else "use a name of the /metrics page of your version"
-                said = f"no vLLM version that was read exports {series}"
-                yield Hit(path, said, remedy, series, origin=origin, fault="metric-unknown")
+    for each in _expressions(bundle):
+        for series in engine_series(each.text):
+            if series not in made:
+                yield from _named(each, series)
+
+
+def _named(each: _Expression, series: str) -> Iterator[Hit]:
+    status, colon = standing(series, each.version), series.replace("vllm_", "vllm:", 1)
+    if status.exists and "vllm_" in series and not series.startswith("ray_") and each.use == "scaler":
+        summary = f"{series} does not exist in Prometheus, since vLLM's names carry a colon{each.effect}"
+        fixes = _renamed(each.text, series, colon, each.path)
+        yield Hit(each.path, summary, f"write {colon}", series, severity=Severity.ERROR, origin=each.origin, fixes=fixes)
+    elif status.standing in (Standing.RENAMED, Standing.REMOVED, Standing.NOT_YET):
+        of = f"vLLM {each.version}" if each.version else "the newest vLLM"
+        span = f" (exported from {status.since} to {status.until})" if status.since and status.until else ""
+        remedy = f"write {status.to}" if status.to else "remove it, or pin the version that exports it"
+        fixes = _renamed(each.text, series, status.to, each.path) if status.to else ()
+        yield Hit(each.path, f"{of} does not export {series}{span}{each.effect}", remedy, series, origin=each.origin, fixes=fixes)
+    elif status.standing is Standing.UNKNOWN and each.use != "adapter" and ":" in series:
+        remedy = f"write {status.to}" if status.to else "use a name of the /metrics page of your version"
+        said = f"no vLLM version that was read exports {series}{each.effect}"
+        yield Hit(each.path, said, remedy, series, origin=each.origin, fault="metric-unknown")
 
 
 def _renamed(text: str, old: str, new: str, path: str) -> tuple[Fix, ...]:
@@ -78,10 +95,10 @@ def _renamed(text: str, old: str, new: str, path: str) -> tuple[Fix, ...]:
     of="bundle",
 )
 def foreign_names(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    for origin, text, path, _, _ in _expressions(bundle):
+    for each in _expressions(bundle):
         for wrong, right in FOREIGN.items():
-            if wrong in text:
-                yield Hit(path, f"nothing exports {wrong}", f"use {right}", wrong, origin=origin)
+            if wrong in each.text:
+                yield Hit(each.path, f"nothing exports {wrong}{each.effect}", f"use {right}", wrong, origin=each.origin)
 
 
 @rule(
@@ -108,32 +125,37 @@ def _service_scrape(scrape: Scrape, bundle: Bundle) -> Iterable[Hit]:
     if not chosen or not engines or wanted.isdigit() or wanted in have:
         return
     names_text = ", ".join(sorted(have)) or "none with a name"
-    text = f"port {wanted!r} is not a port of Service {chosen[0].origin.name} (it has {names_text})"
+    behind = [w for service in chosen for w in bundle.workloads if any(selects(service.selector, pod.labels) for pod in w.pods)]
+    effect = next(filter(None, (end_effect(each, bundle) for each in behind)), "")
+    text = f"port {wanted!r} is not a port of Service {chosen[0].origin.name} (it has {names_text}){effect}"
     yield Hit(scrape.port.path or scrape.path, text, "use the name of the Service's port", wanted, origin=scrape.origin)
 
 
 def _pod_scrape(scrape: Scrape, bundle: Bundle) -> Iterable[Hit]:
-    wanted = scrape.port.get()
     for workload in bundle.workloads:
         near = same_namespace(scrape.origin.namespace, workload.origin.namespace) and workload.engine.name == "vllm"
         for pod in workload.pods if near else ():
-            if not selects(dict(scrape.selector), pod.labels):
-                continue
-            declared = {name for container in pod.containers for name in container.ports}
-            numbers = {number for container in pod.containers for number in container.ports.values()}
-            port = engine_port(workload)
-            alone = len(pod.containers) == 1 and workload.ray is None
-            if scrape.named and wanted.isdigit() and wanted not in declared and not any(each.ports_open for each in pod.containers):
-                names_text = ", ".join(sorted(each for each in declared if not each.startswith("#"))) or "none with a name"
-                text = f"port takes a name, and no port of {workload.origin.name} is called {wanted!r} (it has {names_text}): no targets"
-                remedy = f"name the port, or write portNumber: {wanted}"
-                yield Hit(scrape.port.path or scrape.path, text, remedy, wanted, origin=scrape.origin)
-            elif wanted.isdigit() and port.known and alone and int(wanted) not in {port.get(), *numbers}:
-                text = f"metrics are scraped from port {wanted}, but the engine serves them on {port.get()}"
-                yield Hit(scrape.port.path or scrape.path, text, f"scrape port {port.get()}", wanted, origin=scrape.origin)
-            elif not wanted.isdigit() and wanted not in declared and not any(container.ports_open for container in pod.containers):
-                text = f"port {wanted!r} is not a port name of the pods of {workload.origin.name}"
-                yield Hit(scrape.port.path or scrape.path, text, "use the name of the container's port", wanted, origin=scrape.origin)
+            found = _missed(scrape, workload, pod) if selects(dict(scrape.selector), pod.labels) else None
+            if found:
+                path = scrape.port.path or scrape.path
+                yield Hit(path, found[0] + end_effect(workload, bundle), found[1], scrape.port.get(), origin=scrape.origin)
+
+
+def _missed(scrape: Scrape, workload: Workload, pod: Pod) -> tuple[str, str] | None:
+    """(what is wrong with the port for a pod, the fix); None where nothing is."""
+    wanted, name, port = scrape.port.get(), workload.origin.name, engine_port(workload)
+    declared = {each for container in pod.containers for each in container.ports}
+    numbers = {number for container in pod.containers for number in container.ports.values()}
+    closed, alone = not any(each.ports_open for each in pod.containers), len(pod.containers) == 1 and workload.ray is None
+    if scrape.named and wanted.isdigit() and wanted not in declared and closed:
+        there = ", ".join(sorted(each for each in declared if not each.startswith("#"))) or "none with a name"
+        text = f"port takes a name, and no port of {name} is called {wanted!r} (it has {there}): no targets"
+        return text, f"name the port, or write portNumber: {wanted}"
+    if wanted.isdigit() and port.known and alone and int(wanted) not in {port.get(), *numbers}:
+        return f"metrics are scraped from port {wanted}, but the engine serves them on {port.get()}", f"scrape port {port.get()}"
+    if not wanted.isdigit() and wanted not in declared and closed:
+        return f"port {wanted!r} is not a port name of the pods of {name}", "use the name of the container's port"
+    return None
 
 
 @rule(
@@ -148,8 +170,8 @@ def statistics(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     flag = workload.engine.flag("disable-log-stats")
     if not switched_on(flag):
         return
-    scaled = any(target_of(s, bundle) is workload and any(engine_series(str(n.value)) for _, n, _ in s.metrics) for s in bundle.autoscalers)
-    text = "--disable-log-stats also switches the engine's Prometheus metrics off" + (", and an autoscaler reads them" if scaled else "")
-    level = Severity.ERROR if scaled else Severity.WARNING
+    effect = end_effect(workload, bundle)
+    text = f"--disable-log-stats also switches the engine's Prometheus metrics off{effect}"
+    level = Severity.ERROR if effect else Severity.WARNING
     path = where(workload, Place.ARGS, flag)
     yield Hit(path, text, "remove --disable-log-stats", severity=level, fixes=drop(path, flag="disable-log-stats"))

@@ -48,7 +48,9 @@ def direct_streaming(workload: Workload, bundle: Bundle, settings: Settings) -> 
         yield Hit(path or switch.path, text, remedy, severity=level)
     for box in _boxes(workload):
         if _STREAMING not in box.env and not box.env_from:
-            text = f"{_STREAMING}=1 stands in some pods of the cluster, and not in container {box.name}: its processes build the other ingress"
+            text = (
+                f"{_STREAMING}=1 stands in some pods of the cluster, and not in container {box.name}: its processes build the other ingress"
+            )
             yield Hit(box.path or switch.path, text, "set it on the head and on every worker group", severity=Severity.WARNING)
 
 
@@ -86,7 +88,9 @@ def proxy_memory(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
             sums = f"2 x {buffer / 1024**2:g} MiB x {most} connections = {need / GIB:g} GiB"
             text = f"bodies are held for the router: up to {sums}, and the container may use {limit.get() / GIB:.3g} GiB"
             fits = max(1, limit.get() // (4 * buffer))
-            remedy = f"set {_CONNECTIONS} to {fits} or less (half of the memory), or make {_BUFFER} smaller: longer bodies are cut for routing"
+            remedy = (
+                f"set {_CONNECTIONS} to {fits} or less (half of the memory), or make {_BUFFER} smaller: longer bodies are cut for routing"
+            )
             yield Hit(box.env[_BODIES].path, text, remedy, str(most))
 
 
@@ -134,10 +138,11 @@ def prefix_router(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
     for deployment in workload.ray.deployments if workload.ray else ():
         if not str(deployment.router.value or "").endswith("PrefixCacheAffinityRouter"):
             continue
-        text, place = "PrefixCacheAffinityRouter looks at load only beyond imbalanced_threshold, which is infinite by default", deployment.router.path
+        place = deployment.router.path or where(workload, Place.ARGS)
+        text = "PrefixCacheAffinityRouter looks at load only beyond imbalanced_threshold, which is infinite by default"
         if "imbalanced_threshold" not in deployment.router_options:
             remedy = "set request_router_kwargs.imbalanced_threshold to 10"
-            yield Hit(place or where(workload, Place.ARGS), text, remedy)
+            yield Hit(place, text, remedy)
         if "do_eviction" not in deployment.router_options:
-            text = "the router's tree of prefixes grows for ever: do_eviction is off by default"
-            yield Hit(place or where(workload, Place.ARGS), text, "set request_router_kwargs.do_eviction to true", severity=Severity.INFO)
+            text = "the router's tree of prefixes only grows: do_eviction is off by default"
+            yield Hit(place, text, "set request_router_kwargs.do_eviction to true", severity=Severity.INFO)

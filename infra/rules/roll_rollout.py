@@ -7,7 +7,7 @@ from interlock.infra.facts import Budget, Bundle, Fact, Place, Pool, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import same_namespace, selected
 from interlock.infra.rules.reading.room import room_for
-from interlock.infra.rules.reading.units import counted, engine_containers, pod_count, pod_units, shared_cards, where
+from interlock.infra.rules.reading.units import counted, engine_containers, pod_count, pod_units, pool_text, shared_cards, where
 from interlock.infra.rules.roll_probes import budget, killing_probe, slowest_start
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.rules.sto_volumes import claim_of, one_node, pinned
@@ -134,6 +134,38 @@ def _has_budget(workload: Workload, bundle: Bundle) -> bool:
     if "with a budget" not in bundle.memo:
         bundle.memo["with a budget"] = {id(covered) for plan in bundle.budgets for covered in _covered(plan, bundle)}
     return id(workload) in bundle.memo["with a budget"]
+
+
+@rule(
+    "ROLL-024",
+    Severity.ERROR,
+    demand="Pods that may not share a node have nodes: one for each, and one more for a rolling update that adds a pod first.",
+    reason="The pod that finds no node of its own never starts, and a rolling update waits with it.",
+    source="Kubernetes documentation, 'Assigning Pods to Nodes' (requiredDuringSchedulingIgnoredDuringExecution)",
+    remedy="Prefer nodes of their own (preferredDuringScheduling...), or let the rollout stop a pod first.",
+    fault="hard-anti-affinity",
+    links=("https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/",),
+)
+def nodes_apart(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    pool, replicas, moves = bundle.pool(workload), workload.replicas.default(1), surge(workload)
+    if len(workload.pods) != 1 or not workload.pods[0].apart or not replicas.known or replicas.get() < 1:
+        return
+    nodes = (pool.max_nodes if pool.max_nodes.known else pool.nodes) if pool else Fact()
+    path, wish = (
+        f"{workload.pods[0].path}.affinity.podAntiAffinity",
+        "prefer the anti-affinity (preferredDuringSchedulingIgnoredDuringExecution)",
+    )
+    more = moves[0] if moves and moves[1] == 0 else 0
+    apart = f"each of {plural(replicas.get(), 'pod')} wants a node of its own"
+    if not nodes.known:
+        if more:
+            text = f"{apart}, and a rolling update {plural(more, 'node')} more; how many there are is not known here"
+            yield Hit(path, text, f"{wish}, or set maxSurge 0 and maxUnavailable 1", severity=Severity.INFO)
+    elif pool and replicas.get() > nodes.get():
+        yield Hit(path, f"{apart}, and {pool_text(pool)} has {nodes.get()}", wish)
+    elif pool and replicas.get() + more > nodes.get():
+        text = f"{apart}, a rolling update {plural(more, 'node')} more, and {pool_text(pool)} has {nodes.get()}: the update stands still"
+        yield Hit(path, text, f"{wish}, or set maxSurge 0 and maxUnavailable 1")
 
 
 @rule(

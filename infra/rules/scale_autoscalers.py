@@ -2,37 +2,27 @@
 
 from collections.abc import Iterable
 
-from interlock.infra.facts import Autoscaler, Bundle, Container, Fact, Place, Quota, Workload
+from interlock.infra.facts import Autoscaler, Bundle, Fact, Place, Quota, Workload
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.net_services import same_namespace
+from interlock.infra.rules.reading.scalers import target_of
 from interlock.infra.rules.reading.series import engine_series
-from interlock.infra.rules.reading.units import counted, engine_containers, number, pod_count, pod_units, pool_text, together, where
+from interlock.infra.rules.reading.units import (
+    counted,
+    engine_containers,
+    number,
+    pod_count,
+    pod_units,
+    pool_text,
+    together,
+    units_of,
+    where,
+)
 from interlock.infra.rules.roll_rollout import surge
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.values import plural
 
 _KEDA = ("https://keda.sh/docs/latest/scalers/prometheus/",)
 _HPA = ("https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/",)
-
-
-def target_of(scaler: Autoscaler, bundle: Bundle) -> Workload | None:
-    """The engine workload that an autoscaler scales."""
-    if not scaler.target.known:
-        return None
-    kind = scaler.target_kind.value if scaler.target_kind.known else "Deployment"
-    named = _engines_by_name(bundle).get((str(kind), scaler.target.get()), ())
-    return next((each for each in named if same_namespace(scaler.origin.namespace, each.origin.namespace)), None)
-
-
-def _engines_by_name(bundle: Bundle) -> dict[tuple[str, str], list[Workload]]:
-    """The engines of a set by kind and name: every rule about autoscalers asks for each of them."""
-    found: dict[tuple[str, str], list[Workload]] | None = bundle.memo.get(_engines_by_name)
-    if found is None:
-        found = bundle.memo[_engines_by_name] = {}
-        for workload in bundle.workloads:
-            if workload.engine.name == "vllm":
-                found.setdefault((workload.origin.kind, workload.origin.name), []).append(workload)
-    return found
 
 
 @rule(
@@ -247,13 +237,8 @@ def _surge(limit: Quota, workload: Workload, resource: str) -> tuple[float, str]
         return 0.0, ""
     if not limit.origin.namespace or workload.origin.namespace != limit.origin.namespace:
         return 0.0, ""
-    units = together(workload.pods[0], lambda container: _units(container, resource))
+    units = together(workload.pods[0], lambda container: units_of(container, resource))
     return units * min(moves[0], 1), workload.origin.name
-
-
-def _units(container: Container, resource: str) -> float:
-    units = counted(container)
-    return units.count.value or 0.0 if units and units.resource == resource else 0.0
 
 
 def _asked(limit: Quota, bundle: Bundle, resource: str) -> tuple[float, list[str]]:
@@ -265,7 +250,7 @@ def _asked(limit: Quota, bundle: Bundle, resource: str) -> tuple[float, list[str
         mine = 0.0
         for pod in workload.pods:
             if pod_count(pod).known:
-                mine += together(pod, lambda container: _units(container, resource)) * pod_count(pod).get()
+                mine += together(pod, lambda container: units_of(container, resource)) * pod_count(pod).get()
         if mine and replicas.known:
             total += mine * replicas.get()
             users.append(f"{workload.origin.name} {mine * replicas.get():g}")

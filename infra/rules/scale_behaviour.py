@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterable
+from functools import partial
 
 from interlock.infra.facts import Bundle, Fact
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.load import likely_start_seconds
+from interlock.infra.rules.reading.scalers import target_of
+from interlock.infra.rules.reading.units import number, together, units_of
 from interlock.infra.rules.rule import Hit, Settings, put, rule
-from interlock.infra.rules.scale_autoscalers import target_of
-from interlock.infra.values import seconds
+from interlock.infra.values import plural, seconds
 
 _KEDA = ("https://keda.sh/docs/latest/reference/scaledobject-spec/",)
 _HPA = ("https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/",)
@@ -119,3 +121,32 @@ def void_fallback(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         if target.known and not re.fullmatch(r"[1-9]\d*", target.get().strip()) and target_of(scaler, bundle):
             text = f"the target {target.get()} is not a whole number above 0, so the fallback is ignored when the metric is lost"
             yield Hit(target.path, text, "choose a whole number, and scale the formula with it", target.get(), origin=scaler.origin)
+
+
+@rule(
+    "SCALE-017",
+    Severity.WARNING,
+    demand="A namespace's quota covers the most replicas that its autoscaler may ask for.",
+    reason="The replicas beyond it are not admitted: the scaler asks for more, and nothing comes, just when the load is highest.",
+    source="Kubernetes documentation, 'Resource Quotas'",
+    remedy="Raise the quota, or lower the maximum.",
+    fault="quota-below-maximum",
+    links=("https://kubernetes.io/docs/concepts/policy/resource-quotas/",),
+    of="bundle",
+)
+def quota_of_the_most(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    for scaler in bundle.autoscalers if bundle.quotas else ():
+        workload, most = target_of(scaler, bundle), scaler.max_replicas
+        if workload is None or not most.known or len(workload.pods) != 1:
+            continue
+        for limit in bundle.quotas:
+            near = limit.origin.namespace and limit.origin.namespace == workload.origin.namespace
+            for name, fact in limit.hard.items() if near else ():
+                resource, allowed = name.removeprefix("requests.").removeprefix("limits."), fact.map(number)
+                each = together(workload.pods[0], partial(units_of, resource=resource))
+                if allowed.known and each and most.get() * each > allowed.get() >= each:
+                    fit = int(allowed.get() // each)
+                    text = f"up to {plural(most.get(), 'replica')} with {each:g} {resource} each, and the namespace may use "
+                    text += f"{allowed.get():g}: the scaler stops at {fit}"
+                    remedy = f"set the maximum to {fit}, or raise the quota to {most.get() * each:g}"
+                    yield Hit(most.path, text, remedy, str(most.get()), origin=scaler.origin, fixes=put(most.path, fit))

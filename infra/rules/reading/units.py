@@ -194,3 +194,9 @@ def older(workload: Workload, than: str) -> bool:
 def switched_on(fact: Fact[str]) -> bool:
     """Whether a switch, flag or environment value is on."""
     return fact.known and str(fact.value).strip().lower() in ("1", "true", "yes", "on", "y")
+
+
+def units_of(container: Container, resource: str) -> float:
+    """Units of a resource that a container is given; 0 of any other, and where the number is not known."""
+    units = counted(container)
+    return units.count.value or 0.0 if units and units.resource == resource else 0.0
