@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tools import build, toolchain_families
 from tools.common import ROOT, ToolError, run_main, say
 from tools.node import prepare
+from tools.parsers import asking
 
 PYTHON = [sys.executable, "-m"]
 LINTERS = {
@@ -31,6 +32,7 @@ def build_tools() -> list[str]:
     failed = []
     with ThreadPoolExecutor(1) as beside:
         beside.submit(prepare.fetch)
+        beside.submit(fetch_parsers)
         for name, step in (("build", lambda: build.ensure(toolchain_families.select([], ["test", "mig"]))), ("real node", prepare_node)):
             try:
                 step()
@@ -38,6 +40,14 @@ def build_tools() -> list[str]:
                 say(f"error: {error}")
                 failed.append(name)
     return failed
+
+
+def fetch_parsers() -> None:
+    """Gets vLLM's argument parsers of several versions, or says why their test is skipped."""
+    try:
+        asking.fetch()
+    except ToolError as error:
+        say(f"the test of vLLM's parsers is skipped: {error}")
 
 
 def prepare_node() -> None:

@@ -11,7 +11,7 @@ class EngineRunSettings(TypedDict):
     all2all_backend: NotRequired[str]
     """vLLM's --all2all-backend, since 0.11.1: allgather_reducescatter, deepep_high_throughput, deepep_low_latency, deepep_v2,
     flashinfer_all2allv, flashinfer_nvlink_one_sided, flashinfer_nvlink_two_sided, moonep, mori_high_throughput, mori_low_latency,
-    naive, nixl_ep, passthrough, pplx; default "allgather_reducescatter"."""
+    naive, nixl_ep, pplx; default "allgather_reducescatter"."""
     async_scheduling: NotRequired[bool]
     """vLLM's --async-scheduling, since 0.10.0."""
     attention_backend: NotRequired[str]

@@ -23,15 +23,13 @@ class EngineServerSettings(TypedDict):
     chat_template: NotRequired[str]
     """vLLM's --chat-template, since 0.5.5."""
     chat_template_content_format: NotRequired[str]
-    """vLLM's --chat-template-content-format, since 0.6.5; default "auto"."""
+    """vLLM's --chat-template-content-format, since 0.6.5: auto, openai, string; default "auto"."""
     cohere_format: NotRequired[str]
     """vLLM's --cohere-format, since 0.27.0; default "cmd4"."""
     cohere_is_reasoning_model: NotRequired[bool]
     """vLLM's --cohere-is-reasoning-model, since 0.27.0; default true."""
     data_parallel_backend: NotRequired[str]
     """vLLM's --data-parallel-backend, since 0.9.1; default "mp"."""
-    data_parallel_multi_port_external_lb: NotRequired[bool]
-    """vLLM's --data-parallel-multi-port-external-lb, since 0.22.0; default false."""
     data_parallel_rpc_port: NotRequired[int]
     """vLLM's --data-parallel-rpc-port, since 0.9.0."""
     data_parallel_supervisor_port: NotRequired[int]

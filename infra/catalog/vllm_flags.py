@@ -93,8 +93,10 @@ def _abbreviated(name: str, version: str | None) -> str | None:
     """The only long option of `version` that begins with `name`, if there is exactly one."""
     if not name.startswith("--") or len(name) < 4:
         return None
-    options = [o for o in vllm_names("flags").spans if o.startswith("--") and isinstance(vllm_names("flags").at(o, version), Span)]
-    forms = [f for o in options for f in (o, "--no-" + o[2:] if _kind(o, version) in _NEGATABLE else o)]
+    table = vllm_names("flags")
+    there = {o: span for o in table.spans if o.startswith("--") and isinstance(span := table.at(o, version), Span)}
+    negated = ["--no-" + o[2:] for o in there if _kind(o, version) in _NEGATABLE]
+    forms = [*there, *negated, *(alias for span in there.values() for alias in span.facts.get("aliases", ()))]
     matches = {f for f in forms if f.startswith(name)}
     return matches.pop() if len(matches) == 1 else None
 

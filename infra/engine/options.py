@@ -34,6 +34,7 @@ MANAGED: Mapping[str, str] = {
             "data_parallel_address",
             "data_parallel_external_lb",
             "data_parallel_hybrid_lb",
+            "data_parallel_multi_port_external_lb",
         ),
         "servers[].nodes and servers[].balance say how a replica lies on nodes",
     ),
@@ -139,7 +140,9 @@ def _type_problem(option: Option, value: Any) -> str | None:
     if option.kind == "list" or isinstance(option.default, list):
         items = value if isinstance(value, list | tuple) else (value,)
         wrong = next((item for item in items if isinstance(item, bool) or not isinstance(item, str | int | float | Mapping)), None)
-        return f"{str(wrong)[:60]!r}: a list of texts or numbers is meant" if wrong is not None else None
+        if wrong is not None:
+            return f"{str(wrong)[:60]!r}: a list of texts or numbers is meant"
+        return next((text for item in items if option.kind == "list" and (text := _scalar_problem(option, item))), None)
     if option.structured and isinstance(value, Mapping | list | tuple):
         return None
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -176,12 +179,20 @@ def words(name: str, value: Any) -> list[str]:
     option = named(name)
     flag = option.flag if option else f"--{name.replace('_', '-')}"
     if isinstance(value, bool):
-        return [flag] if value else [] if option and option.kind == "switch" else [f"--no-{flag[2:]}"]
+        return [flag] if value else _off(flag, option)
     if option and option.kind == "list":
         return [flag, *map(_text, value if isinstance(value, list | tuple) else (value,))]
     if option and isinstance(option.default, list) and isinstance(value, list | tuple):
         return [flag, _text(value)] if option.type == "json" else [word for each in value for word in (flag, _text(each))]
     return [flag, _text(value)]
+
+
+def _off(flag: str, option: Option | None) -> list[str]:
+    """A switch that is off; ``disable_x`` that has given way to ``enable_x`` is written as that."""
+    twin = named(f"enable_{option.name.removeprefix('disable_')}") if option and option.name.startswith("disable_") else None
+    if twin is not None:
+        return [twin.flag]
+    return [] if option and option.kind == "switch" else [f"--no-{flag[2:]}"]
 
 
 def _text(value: Any) -> str:

@@ -170,6 +170,11 @@ def test_an_environment_variable_stands_as_the_wheels_say(name: str, version: st
     assert (status.standing, status.to) == (standing, to)
 
 
+def test_a_beginning_that_two_forms_share_names_neither() -> None:
+    assert not flag_status("--device", "0.33.0").exists  # --device-ids, and the second name of --gpu-memory-utilization
+    assert flag_status("--device-i", "0.33.0").exists
+
+
 @pytest.mark.parametrize("kind", ["flags", "metrics", "env"])
 def test_a_replacement_exists_today_and_what_it_replaces_does_not(kind: Literal["flags", "metrics", "env"]) -> None:
     data = vllm_names(kind)

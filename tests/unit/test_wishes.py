@@ -159,6 +159,7 @@ def test_every_argument_of_vllm_can_be_stated_by_its_name() -> None:
         "middleware": ["a.B", "c.D"],
         "aggregate_engine_logging": False,
         "decode_context_parallel_size": 1,
+        "disable_log_requests": False,
     }
     argv = " ".join(planned(engine=engine).args.to_argv())
     assert "--no-async-scheduling" in argv
@@ -166,6 +167,7 @@ def test_every_argument_of_vllm_can_be_stated_by_its_name() -> None:
     assert "--cudagraph-capture-sizes 1 2 4" in argv
     assert "--middleware a.B --middleware c.D" in argv
     assert "aggregate" not in argv
+    assert "--enable-log-requests" in argv
 
 
 @pytest.mark.parametrize(
@@ -180,6 +182,9 @@ def test_every_argument_of_vllm_can_be_stated_by_its_name() -> None:
         ("api_server_count", "many", "a whole number is meant"),
         ("performance_mode", "fast", "vLLM takes balanced, interactivity, throughput"),
         ("compilation_config", "{", "is not JSON"),
+        ("cudagraph_capture_sizes", [1, "many"], "a whole number is meant"),
+        ("all2all_backend", "passthrough", "vLLM takes allgather_reducescatter"),
+        ("data_parallel_multi_port_external_lb", True, "servers[].balance say"),
     ],
 )
 def test_an_argument_that_no_version_takes_is_refused_with_the_nearest_by_meaning(name: str, value: Any, told: str) -> None:

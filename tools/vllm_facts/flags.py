@@ -82,6 +82,8 @@ class _Reader:
                 self._bind(node.targets[0].id, node.value)
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
                 self._add(node)
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("['choices'].remove"):
+                self._withdraw(node)
         return self.flags
 
     def _customised(self, cls: ast.ClassDef, fields: dict[str, Facts]) -> dict[str, Facts]:
@@ -102,6 +104,19 @@ class _Reader:
         looked_up = self._lookup(value)
         if looked_up is not None:
             self.bound[name] = looked_up
+
+    def _withdraw(self, call: ast.Call) -> None:
+        """``x_kwargs["field"]["choices"].remove(VALUE)``: a value that only the engine itself sets."""
+        field = call.func.value.value if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Subscript) else None
+        holder = self._lookup(field.value) if isinstance(field, ast.Subscript) else None
+        name, value = literal(field.slice) if isinstance(field, ast.Subscript) else None, self._value(call.args[0])
+        if isinstance(holder, dict) and name in holder and holder[name].choices is not None:
+            kept = tuple(each for each in holder[name].choices or () if each != value)
+            holder[name] = replace(holder[name], choices=kept)
+
+    def _value(self, node: ast.expr) -> Any:
+        found = self.src.resolve(self.module, node.id) if isinstance(node, ast.Name) else None
+        return literal(found[1] if found and isinstance(found[1], ast.expr) else node)
 
     def _lookup(self, node: ast.expr) -> dict[str, Facts] | Facts | None:
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "get_kwargs" and isinstance(node.args[0], ast.Name):

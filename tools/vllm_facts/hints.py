@@ -63,7 +63,7 @@ def _subscript(src: Source, module: Module, node: ast.Subscript, depth: int) -> 
         return {("Literal", tuple(option for a in args for option in _options(src, module, a, depth)))}
     if head.lower() in ("list", "tuple", "set", "sequence", "dict"):
         name = "list" if head == "Sequence" else head.lower()
-        return {(name, None)}
+        return {(name, frozenset(each for each, _ in hints(src, module, args[0], depth - 1)))}
     return {("other", None)}
 
 
@@ -101,7 +101,8 @@ def facts_of(members: set[tuple[str, Any]]) -> Facts:
         kind = type(options[0]).__name__ if options else "str"
         return Facts("value", kind, None if "str" in names else tuple(sorted(options, key=str)))
     if names & {"tuple", "list", "set"}:
-        return Facts("list")
+        whole = all(payload == {"int"} for name, payload in members if name in ("tuple", "list", "set"))
+        return Facts("list", "int" if whole else None)
     for scalar in ("int", "float"):
         if scalar in names:
             return Facts("value", scalar)

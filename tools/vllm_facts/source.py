@@ -39,7 +39,14 @@ class Module:
             for node in ast.walk(self.tree)
             if isinstance(node, ast.ImportFrom)
             for alias in node.names
+            if alias.name != "*"
         }
+
+    @cached_property
+    def starred(self) -> list[tuple[str, int]]:
+        """Modules of which everything is imported."""
+        imports = (node for node in ast.walk(self.tree) if isinstance(node, ast.ImportFrom))
+        return [(node.module or "", node.level) for node in imports if any(alias.name == "*" for alias in node.names)]
 
 
 def _top_level(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -78,8 +85,11 @@ class Source:
         """Where `name`, as seen in `module`, is defined; None if outside vLLM or not found."""
         if name in module.defined:
             return module, module.defined[name]
-        if name not in module.imported or depth == 0:
+        if depth == 0:
             return None
+        if name not in module.imported:
+            sources = (self._import(module, *each) for each in module.starred)
+            return next((found for each in sources if each and (found := self.resolve(each, name, depth - 1))), None)
         written, level, original = module.imported[name]
         target = self._import(module, written, level)
         return self.resolve(target, original, depth - 1) if target else None
