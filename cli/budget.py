@@ -91,6 +91,8 @@ def _sources(result: SizingResult) -> tuple[str, ...]:
 
 def answers(result: SizingResult) -> Text:
     """Tokens, concurrency and lengths in one paragraph."""
+    if result.kv_needed_gib == 0:  # an encoder
+        return Text(f"longest length that surely fits: {result.longest_model_len}" if result.longest_model_len else "")
     lines: list[str] = []
     if result.kv_tokens:
         lines.append(f"KV tokens {_whole(result.kv_tokens)} in blocks of {result.block_size}")
@@ -99,7 +101,7 @@ def answers(result: SizingResult) -> Text:
     if result.kv_needed_gib is not None:
         lines.append(f"one such request takes {result.kv_needed_gib:.2f} GiB")
     if result.longest_model_len:
-        lines.append(f"longest length that surely fits: {result.longest_model_len}")
+        lines.append(f"longest length that surely fits: {result.longest_model_len:,} tokens")
     return Text("\n".join(lines))
 
 

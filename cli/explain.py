@@ -1,8 +1,10 @@
 """``interlock explain``: what fills the GPU of one server of a stack."""
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from interlock.cli.budget import render_budget
+from interlock.cli.plot import write_plot
 from interlock.cli.show import console
 from interlock.cli.stackfile import read_options, stack_arguments
 from interlock.infra.errors import ConfigError, Problem
@@ -12,6 +14,7 @@ from interlock.infra.plan.servers import server_fit
 def arguments(parser: ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument("server", metavar="SERVER", help="name of a server")
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the card as a stacked bar with its uncertainty")
     stack_arguments(parser)
 
 
@@ -23,6 +26,8 @@ def run(options: Namespace) -> int:
         told = f"{server!r} is not a server of this stack; servers: {', '.join(names) or 'none'}"
         raise ConfigError([Problem("SERVER", told, read.source)])
     result = server_fit(read.config, names.index(server))
+    if options.plot is not None:
+        write_plot(options.plot, result, server)
     if options.json:
         print(result.to_json())
     else:

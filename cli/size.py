@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from interlock.cli.size_lines import FIELDS, LEFT_OUT, answer_of, argument_of, request_of
+from interlock.cli.size_grid import answer_grid, several
+from interlock.cli.size_lines import FIELDS, LEFT_OUT, answer_of, argument_of, of_counted_cards, request_of
+from interlock.cli.size_model import cached, described
 from interlock.infra.catalog import gpus, models
 from interlock.infra.catalog.near import near_gpus, near_models, nearest
 from interlock.infra.catalog.vllm_tables import vllm_names
 from interlock.infra.engine.choices import Unlisted, unlisted, unregistered
 from interlock.infra.errors import REFUSED, ConfigError, Problem
-from interlock.infra.sizing import Verdict
+from interlock.infra.sizing import SizingResult, Verdict
 from interlock.infra.sizing import size as size_request
 from interlock.infra.sizing.model.quantization import Scheme
 from interlock.infra.sizing.model.quantization_words import parse_quantization
 from interlock.infra.values import Version
-from interlock.stacks.model_config import read_config
 
 _STATED = (
     *("model", "gpu", "tp", "pp", "dp", "max_model_len", "gpu_memory_utilization", "kv_cache_dtype", "quantization"),
@@ -30,12 +31,12 @@ def arguments(parser: ArgumentParser) -> None:
     """The command's options."""
     add = parser.add_argument
     add("--model", "-m", help="catalog id, or the path of a config.json or of the folder that holds one")
-    add("--gpu", "-g", help="GPU name, as the data sheet, nvidia-smi or a node label spells it")
-    add("--tp", "--tensor-parallel-size", dest="tp", metavar="N", type=_between(int, 1, 1024), help="tensor parallel size")
-    add("--pp", "--pipeline-parallel-size", dest="pp", metavar="N", type=_between(int, 1, 1024), help="pipeline parallel size")
-    add("--dp", "--data-parallel-size", dest="dp", metavar="N", type=_between(int, 1, 65536), help="data parallel size")
+    add("--gpu", "-g", help="GPU name, as the data sheet, nvidia-smi or a node label spells it; 2x A6000 for several")
+    add("--tp", "--tensor-parallel-size", dest="tp", metavar="N", type=_each(int, 1, 1024), help="tensor parallel size")
+    add("--pp", "--pipeline-parallel-size", dest="pp", metavar="N", type=_each(int, 1, 1024), help="pipeline parallel size")
+    add("--dp", "--data-parallel-size", dest="dp", metavar="N", type=_each(int, 1, 65536), help="data parallel size")
     add("--max-model-len", metavar="TOKENS", help="as vLLM takes it: 32768, 32k, 32K; auto or -1: as long as fits")
-    add("--gpu-memory-utilization", metavar="SHARE", type=_between(float, 0.01, 1.0), help="share of the card that the engine may use")
+    add("--gpu-memory-utilization", metavar="SHARE", type=_each(float, 0.01, 1.0), help="share of the card that the engine may use")
     add("--kv-cache-dtype", metavar="TYPE", help="type of the KV cache")
     add("--quantization", metavar="METHOD", help="as the engine's argument")
     add("--vllm-version", metavar="VERSION", help="such as 0.33.0 (default: the newest known)")
@@ -44,10 +45,14 @@ def arguments(parser: ArgumentParser) -> None:
     add("--arg", "-a", metavar="NAME=VALUE", action="append", default=[], help="any engine argument by its vLLM name; may be repeated")
     add("--jsonl", type=Path, metavar="FILE", help="one case per line (docs/size.md), one JSON line per answer; - reads standard input")
     add("--json", action="store_true", help="JSON instead of tables")
+    add("--plot", type=Path, metavar="FILE.svg", help="draw the card as a stacked bar with its uncertainty")
+    parser.epilog = "Several values between commas give one table of what fits: --max-model-len 8k,16k,32k --tp 1,2,4 --gpu l4,h100"
 
 
-def _between(kind: Callable[[str], float], least: float, most: float) -> Callable[[str], float]:
-    def read(text: str) -> float:
+def _each(kind: Callable[[str], float], least: float, most: float) -> Callable[[str], float | str]:
+    """Reads one number, or several between commas, which stay a text."""
+
+    def one(text: str) -> float:
         try:
             found = kind(text)
         except ValueError:
@@ -55,6 +60,10 @@ def _between(kind: Callable[[str], float], least: float, most: float) -> Callabl
         if not least <= found <= most:
             raise ArgumentTypeError(f"{text} is not between {least} and {most}")
         return found
+
+    def read(text: str) -> float | str:
+        found = [one(part) for part in text.split(",")]
+        return found[0] if len(found) == 1 else text
 
     return read
 
@@ -65,17 +74,23 @@ def run(options: Namespace) -> int:
         _answer_lines(options.jsonl)
         return 0
     stated = {name: getattr(options, name) for name in _STATED}
-    return _answer(_with_config({**stated, **dict(map(_argument, options.arg))}), as_json=options.json)
+    case = {**stated, **dict(map(_argument, options.arg))}
+    varied = several(case)
+    if not varied:
+        return _answer(case, options)
+    if options.plot is not None:
+        raise ConfigError([Problem("--plot", "draws one card: give one value of each option", "interlock size")])
+    return answer_grid(case, varied, _sized, as_json=options.json)
 
 
-def _answer(case: dict[str, Any], *, as_json: bool) -> int:
-    problems = list(_unknown_names(case))
-    request, strange = request_of({name: value for name, value in case.items() if name not in {field for field, _ in problems}})
-    told = [problem for _, problem in problems] + [Problem("", text.removesuffix(LEFT_OUT), "interlock size") for text in strange]
-    if told:
-        raise ConfigError(told)
-    result = size_request(request)
-    if as_json:
+def _answer(case: dict[str, Any], options: Namespace) -> int:
+    result, kept = _sized(case), cached(str(case.get("model") or "")) is not None
+    title = f"{case.get('model')}{' (its config.json in the local cache)' if kept else ''} on {case.get('gpu') or 'a GPU'}"
+    if options.plot is not None:
+        from interlock.cli.plot import write_plot  # shares its scale with the page of a plan, whose rooms no other sizing needs
+
+        write_plot(options.plot, result, title)
+    if options.json:
         print(result.to_json())
     else:
         # Tables are drawn with a library that JSON has no need to wait for.
@@ -83,8 +98,23 @@ def _answer(case: dict[str, Any], *, as_json: bool) -> int:
 
         from interlock.cli.budget import render_budget
 
-        Console().print(render_budget(result, title=f"{case.get('model')} on {case.get('gpu') or 'a GPU'}"))
+        Console().print(render_budget(result, title=title))
     return REFUSED if result.verdict is Verdict.DOES_NOT_FIT else 0
+
+
+def _sized(typed: dict[str, Any]) -> SizingResult:
+    """The answer to what somebody typed. Raises ConfigError with everything that is not understood."""
+    case = of_counted_cards(described(typed))
+    problems = list(_unknown_names(case))
+    request, strange = request_of({name: value for name, value in case.items() if name not in {field for field, _ in problems}})
+    told = [problem for _, problem in problems] + [Problem("", text.removesuffix(LEFT_OUT), "interlock size") for text in strange]
+    ranks, cards = request.tp * request.pp * request.dp, case.get("n_gpus")
+    if isinstance(cards, int) and cards != ranks:
+        split = f"TP {request.tp} x PP {request.pp} x DP {request.dp} = {ranks}"
+        told.append(Problem("--gpu", f"{typed.get('gpu')!r} are {cards} GPUs, {split}: leave one of them out", "interlock size"))
+    if told:
+        raise ConfigError(told)
+    return size_request(request)
 
 
 def _unknown_names(case: dict[str, Any]) -> Iterator[tuple[str, Problem]]:
@@ -96,7 +126,9 @@ def _unknown_names(case: dict[str, Any]) -> Iterator[tuple[str, Problem]]:
         where = "is neither a file or folder nor in the catalog" if model.startswith((".", "/", "~")) else "is not in the catalog"
         yield "model", Problem("--model", f"{model!r} {where}{near_models(model)}; give the path of its config.json", "interlock size")
     if card and gpus.gpu(card) is None and not case.get("gpu_total_gib"):
-        yield "gpu", Problem("--gpu", f"{card!r} is not in the catalog{near_gpus(card)}; or say --gpu-total-gib", "interlock size")
+        other = "is not an NVIDIA GPU: no figure was ever compared on one; with --gpu-total-gib the answer is `unsure`"
+        unknown = f"is not in the catalog{near_gpus(card)}; or say --gpu-total-gib"
+        yield "gpu", Problem("--gpu", f"{card!r} {other if gpus.not_nvidia(card) else unknown}", "interlock size")
     listed, profile = gpus.gpu(card) if card else None, str(case.get("mig_profile") or "")
     if listed and profile and not (listed.geometry and listed.geometry.profile(profile)):
         has = ", ".join(each.name for each in listed.geometry.profiles) if listed.geometry else "none"
@@ -137,26 +169,6 @@ def _argument(text: str) -> tuple[str, Any]:
         return name.strip().lstrip("-").replace("-", "_"), json.loads(value)
     except ValueError:
         return name.strip().lstrip("-").replace("-", "_"), value
-
-
-def _with_config(case: dict[str, Any]) -> dict[str, Any]:
-    """A model that is a path is read: config.json, and the sum of the tensors when the index beside it says so."""
-    path = Path(str(case.get("model") or ""))
-    if not case.get("model") or not (path.suffix == ".json" or path.is_dir()):
-        return case
-    folder = path if path.is_dir() else path.parent
-    config = _json_object(path)
-    index = folder / "model.safetensors.index.json"
-    metadata = _json_object(index).get("metadata") if index.exists() else None
-    total = metadata.get("total_size") if isinstance(metadata, dict) else None
-    return {**case, "config": config, "checkpoint_bytes": total if isinstance(total, int) and total > 0 else None}
-
-
-def _json_object(path: Path) -> dict[str, Any]:
-    try:
-        return read_config(path)
-    except ValueError as error:
-        raise ConfigError([Problem("--model", str(error), str(path))]) from None
 
 
 def _answer_lines(path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from interlock.infra.catalog.gpus import counted
 from interlock.infra.catalog.overheads import Overheads
 from interlock.infra.engine.flags import shape
 from interlock.infra.facts import Fact, known
@@ -43,6 +44,7 @@ _DRAFTS = ("mtp", "eagle3", "eagle", "ngram", "dspark", "dflash", "draft")
 def request_of(case: Mapping[str, Any]) -> tuple[SizingRequest, tuple[str, ...]]:
     """The request a case describes, and what was left out of it because it made no sense."""
     strange: list[str] = []
+    case = of_counted_cards(case)
     flags = _arguments(case, strange)
     beside = _beside(case, strange)
     if beside.get("v0_engine"):
@@ -52,6 +54,12 @@ def request_of(case: Mapping[str, Any]) -> tuple[SizingRequest, tuple[str, ...]]
     found = ask(flags, {}, model, card, beside.pop("vllm_version", None), beside=beside)
     strange += _left_out(found)
     return found.request, tuple(strange)
+
+
+def of_counted_cards(case: Mapping[str, Any]) -> dict[str, Any]:
+    """The case with ``2x A6000`` as two GPUs of that name, unless the number of GPUs is stated beside it."""
+    count, name = counted(case["gpu"]) if isinstance(case.get("gpu"), str) else (1, "")
+    return {**case, "gpu": name, "n_gpus": case.get("n_gpus") or count} if count > 1 else dict(case)
 
 
 def _left_out(found: Question) -> list[str]:

@@ -10,14 +10,12 @@ from interlock.infra.sizing.request import SizingRequest
 from interlock.infra.sizing.result import SizingResult, Suggestion, Verdict
 
 Sizer = Callable[[SizingRequest], SizingResult]
-_LENGTH_STEP = 1024
 
 
 def _lengths(request: SizingRequest, answer: SizingResult) -> Iterator[tuple[dict[str, Any], str]]:
-    longest = answer.longest_model_len or 0
-    rounded = longest // _LENGTH_STEP * _LENGTH_STEP if longest >= 2 * _LENGTH_STEP else longest
-    if rounded and (request.max_model_len is None or rounded < request.max_model_len):
-        yield {"max_model_len": rounded}, f"--max-model-len {rounded}"
+    longest = answer.longest_model_len or 0  # the one length that the answer names everywhere
+    if longest and (request.max_model_len is None or longest < request.max_model_len):
+        yield {"max_model_len": longest}, f"--max-model-len {longest}"
 
 
 def _parallel(request: SizingRequest) -> Iterator[tuple[dict[str, Any], str]]:

@@ -56,7 +56,7 @@ def test_a_shorter_length_is_suggested_when_it_is_enough() -> None:
     )
     assert answer.verdict is Verdict.DOES_NOT_FIT
     assert answer.longest_model_len is not None
-    assert {"max_model_len": answer.longest_model_len // 1024 * 1024} in [dict(s.change) for s in answer.suggestions]
+    assert {"max_model_len": answer.longest_model_len} in [dict(s.change) for s in answer.suggestions]
 
 
 def test_an_invalid_tensor_parallel_size_is_refused_before_memory() -> None:
