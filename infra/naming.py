@@ -17,6 +17,8 @@ PREFIX = "interlock.dev"
 
 MANAGED_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY = "interlock"
+ENGINE = "engine"
+"""Container of the engine in a pod of ours; a patch of that name changes it."""
 
 
 def check_name(name: str, limit: int = LABEL_LIMIT) -> str | None:

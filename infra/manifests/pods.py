@@ -14,11 +14,10 @@ from interlock.infra.manifests.placed import merged, put, traced
 from interlock.infra.manifests.runtime import needs_archive, runtime_mount, runtime_volume
 from interlock.infra.manifests.stores import pod_storage
 from interlock.infra.manifests.supervised import liveness, probe_grace, run_command, supervised
-from interlock.infra.naming import label
+from interlock.infra.naming import ENGINE, label
 from interlock.infra.plan.servers import CACHE_DIR
 from interlock.infra.plan.types import ClusterPlan, PlannedPods, PlannedPool, PlannedServer, PodRole
 
-ENGINE = "engine"
 ROLE = label("role")
 """Label of the pods of a replica of several: leader or worker."""
 USER = 2000

@@ -5,7 +5,7 @@ from collections import Counter
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.naming import joined
 from interlock.infra.plan.derive.engine import engines, most_replicas
-from interlock.infra.plan.pools import PodDemand, planned_pool
+from interlock.infra.plan.pools import PodDemand, planned_pool, resource_name, units_beside
 from interlock.infra.plan.quota import quota_left
 from interlock.infra.plan.servers import Room, planned_server
 from interlock.infra.plan.types import ClusterPlan
@@ -14,11 +14,11 @@ from interlock.infra.plan.types import ClusterPlan
 def plan(config: ClusterConfig, stack: str) -> ClusterPlan:
     """What follows from ``config`` for ``stack``, without findings (``preview`` adds them). Never raises on a loaded config."""
     made = engines(config)
-    placed = [
-        (server, PodDemand(server.name, most_replicas(server), engine.layout.units, engine.layout.nodes))
-        for server, engine in zip(config.servers, made, strict=True)
-    ]
-    demands = {pool.name: [demand for server, demand in placed if server.pool == pool.name] for pool in config.pools}
+    demands: dict[str, list[PodDemand]] = {pool.name: [] for pool in config.pools}
+    resources = {pool.name: resource_name(pool) for pool in config.pools}
+    for server, engine in zip(config.servers, made, strict=True):
+        units = engine.layout.units + units_beside(server, resources[server.pool])
+        demands[server.pool].append(PodDemand(server.name, most_replicas(server), units, engine.layout.nodes))
     pools = tuple(planned_pool(pool, index, demands[pool.name]) for index, pool in enumerate(config.pools))
     asked = {pool.name: pool.asked for pool in pools}
     room = {

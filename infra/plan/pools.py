@@ -1,12 +1,14 @@
 """Pools: what their nodes offer, and how the planned pods fill them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from interlock.infra.catalog.gpus import gpu as catalog_gpu
 from interlock.infra.config.pools import PoolConfig, Sharing
+from interlock.infra.config.servers import ServerConfig
 from interlock.infra.facts.room import Pods, packed
-from interlock.infra.naming import label
+from interlock.infra.naming import ENGINE, label
 from interlock.infra.plan.types import NodeUse, PlannedPool
 from interlock.infra.values import GIB, bytes_of, quantity
 
@@ -58,6 +60,18 @@ def planned_pool(pool: PoolConfig, index: int, demands: Sequence[PodDemand]) -> 
 def resource_name(pool: PoolConfig) -> str:
     """The extended resource that the pool's device plugin advertises (mixed MIG strategy)."""
     return f"nvidia.com/mig-{pool.share.profile}" if pool.share.kind is Sharing.MIG else "nvidia.com/gpu"
+
+
+def units_beside(server: ServerConfig, resource: str) -> int:
+    """Units that a person's own containers take beside the engine, be they refused or not: they are gone for others."""
+    patched = server.extra.pod_patch.get("containers")
+    own = [each for each in patched if _stated(each, "name") != ENGINE] if isinstance(patched, list) else []
+    asked = [str(_stated(_stated(_stated(each, "resources"), "limits"), resource)) for each in own]
+    return sum(int(units) for units in asked if units.isascii() and units.isdigit())
+
+
+def _stated(data: Any, key: str) -> Any:
+    return data.get(key) if isinstance(data, Mapping) else None
 
 
 def shares_per_card(pool: PoolConfig) -> int:

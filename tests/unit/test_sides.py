@@ -156,3 +156,10 @@ def test_a_quota_is_told_at_the_tenants_own_number_and_raised_there() -> None:
     (finding,) = [each for each in found(data) if each.code == "SCALE-008"]
     assert (finding.path, finding.value) == ("tenants[0].gpus.h100", "1")
     assert [each for each in found(applied(data, finding.fixes)) if each.code == "SCALE-008"] == []
+
+
+def test_the_cards_of_a_container_beside_the_engine_are_counted_in_the_pool() -> None:
+    side = {"name": "side", "image": "x/y:1", "resources": {"limits": {GPU: 2}}}
+    data = config_data({S + "extra.pod_patch": {"containers": [side, {"name": "engine", "tty": True}]}, S + "replicas": 2})
+    (pool,) = preview(load(data), "dev", today=TODAY).pools
+    assert (pool.asked, [use.asked for use in pool.use]) == (6, [6, 0])
