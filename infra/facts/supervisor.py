@@ -17,6 +17,8 @@ class Supervisor:
     """Our supervisor around an engine, by its settings; where it is not there, the engine is the container's first process."""
 
     path: str = ""
+    folder: str = ""
+    """Where the container has it, as its command says; empty where it says no whole path."""
     drain: Fact[float] = Fact()
     """Seconds that running requests get at a stop, before the engine hears of it."""
     teardown: Fact[float] = Fact()

@@ -21,6 +21,8 @@ class Source:
     """The plan's decision (``infra/plan/decisions.py``) that made the value of the field and of others; empty = the field as written."""
     plus: int = 0
     """What the plan adds to the field's number."""
+    times: int = 1
+    """The field's number for each one of the value: seconds of a probe's period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,9 @@ class Draft:
         return below.pop() if len(below) == 1 else None
 
 
-def put(value: Any, field: str, why: str = "", plus: int = 0) -> Any:
+def put(value: Any, field: str, why: str = "", plus: int = 0, times: int = 1) -> Any:
     """``value`` with its source. ``field`` is relative to the object's owner unless it begins like a path of the config."""
-    return Placed(value, Source(field, why, plus))
+    return Placed(value, Source(field, why, plus, times))
 
 
 def bare(value: Any) -> Any:
@@ -130,7 +132,7 @@ def _plain(node: Any, path: str, owner: str, sources: dict[str, Source]) -> Any:
     if isinstance(node, Placed):
         source = node.source
         absolute = source.field.startswith(CONFIG_ROOTS)
-        sources[path] = source if absolute else Source(f"{owner}.{source.field}", source.why, source.plus)
+        sources[path] = source if absolute else Source(f"{owner}.{source.field}", source.why, source.plus, source.times)
         return _plain(node.value, path, owner, sources)
     if isinstance(node, Encoded):
         return json.dumps(_plain(node.value, path, owner, sources), separators=(",", ":"))

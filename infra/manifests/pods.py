@@ -237,7 +237,7 @@ def probes(server: PlannedServer) -> dict[str, Any]:
     a patient one where nothing supervises."""
     get = {"httpGet": {"path": "/health", "port": "http"}, "timeoutSeconds": 5}
     alive = {**get, "periodSeconds": PROBE_PERIOD, "failureThreshold": 6, "terminationGracePeriodSeconds": probe_grace(server)}
-    tries = put(-(-server.times.startup // PROBE_PERIOD), "startup_seconds", "startup")
+    tries = put(-(-server.times.startup // PROBE_PERIOD), "startup_seconds", "startup", times=PROBE_PERIOD)
     return {
         "startupProbe": {**get, "periodSeconds": PROBE_PERIOD, "failureThreshold": tries},
         "readinessProbe": {**get, "periodSeconds": 5, "failureThreshold": 3},

@@ -61,8 +61,13 @@ def mended(told: Source, first: Source, config: ClusterConfig, owner: str) -> Me
     """
     field = told.field
     if _PATCH in field and (told is not first or _takes_away(config, field)):
-        return f"remove {field.removeprefix(f'{owner}.')}", (Fix(path=field),)
+        return overridden(told, owner)
     return _argument(config, field, owner) if _ARGS in field and told is not first else None
+
+
+def overridden(told: Source, owner: str) -> Mended:
+    """The fix of what a patch overrides: without it the plan's own value holds."""
+    return f"remove {told.field.removeprefix(f'{owner}.')}", (Fix(path=told.field),)
 
 
 def _takes_away(config: ClusterConfig, field: str) -> bool:

@@ -1,20 +1,27 @@
 """Findings on our own objects, told as findings on the config: the field that a person wrote, its value, and a fix that names fields."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from interlock.infra.config.base import Config
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.engine.options import MANAGED, options
 from interlock.infra.manifests.placed import CONFIG_ROOTS, Draft, Source
 from interlock.infra.paths import at, steps_of
 from interlock.infra.plan.types import ClusterPlan
-from interlock.infra.preview.sides import found_at, mended, told_side, value_of, written
+from interlock.infra.preview.sides import found_at, mended, overridden, told_side, value_of, written
 from interlock.infra.rules.findings import Finding, Fix, Subject
 
 _OWNERS = {"servers": "Server", "stores": "Store", "tenants": "Tenant", "pools": "Pool"}
 # What has another word in the config than in the manifest.
 _PHRASES = (
+    ("strategy Recreate, or maxSurge 0 and maxUnavailable 1", "rollout.strategy to recreate or in-place"),
+    (
+        "use ReadWriteMany (or ReadOnlyMany), or a StatefulSet with a claim of its own per replica",
+        "set the store's access to ReadWriteMany",
+    ),
+    ("set the maximum to", "set autoscale.max_replicas to"),
     ("give the startup probe at least", "set startup_seconds to at least"),
     (" (failureThreshold x periodSeconds)", ""),
     ("set proxy-read-timeout", "set route.timeout_seconds"),
@@ -29,6 +36,8 @@ _NAME = re.compile(
     r"(?<![\w.-])(--[a-z][a-z0-9-]+|[a-z]+\.[a-zA-Z]+|[a-z]+[A-Z][A-Za-z]+|[A-Z]+_[A-Z0-9_]+)(?:( to (?:at least )?)(\d+)(s\b)?)?"
 )
 _PORT = re.compile(r"(set (?:it|targetPort) to \d+), or start the engine with --port \d+")
+_SILENCE = re.compile(r"allow (\d+) s or more(, and hang_seconds \d+ in \w+)?")
+_OWN_FIELD = re.compile(r"(?<![\w.])(?:autoscale|engine|image|model|rollout|route|runtime)\.[a-z_]+")
 _SECONDS = re.compile(r"(\d+)s")
 _PATCHED_ARGS = re.compile(r"\.extra\.pod_patch\..*\.args$")
 
@@ -66,6 +75,10 @@ def _fix(finding: Finding, place: Source, first: Source, draft: Draft | None, co
         return finding.remedy, finding.fixes
     own, fixes = _counted(reworded(finding.remedy, draft), config, draft.owner), _fixes(finding.fixes, draft, config)
     found = mended(place, first, config, draft.owner)
+    if found is None and ".extra.pod_patch" in place.field:
+        # A field that the patch overrides would change nothing.
+        elsewhere = _OWN_FIELD.search(own) and place.field.removeprefix(f"{draft.owner}.") not in own
+        return overridden(place, draft.owner) if elsewhere else (own, fixes)
     # Two numbers that a person wrote, of which neither follows from the other: the rule says how they may meet.
     weighed = ".extra.args[" in place.field and written(config, first.field) and not fixes
     if found is None or weighed:
@@ -98,13 +111,15 @@ def reworded(remedy: str, draft: Draft) -> str:
 
     def name(match: re.Match[str]) -> str:
         source = fields.get(match[1]) or fields.get(match[1].partition(".")[0] + ".")
-        if source is None:
+        # A word that a person wrote, and what follows from no field of its own, keep their names.
+        if source is None or ".extra.args[" in source.field or source.field in (draft.owner, f"{draft.owner}.engine"):
             return match[0]
         field = source.field.removeprefix(f"{draft.owner}.")
         return field + (f"{match[2]}{max(int(match[3]) - source.plus, 0)}" if match[2] else "")
 
     # The port is the plan's: what asks another one has to follow.
     remedy = _PORT.sub(r"\1", remedy) if draft.owner.startswith("servers[") else remedy
+    remedy = _SILENCE.sub(r"set runtime.hang_seconds to \1 or more", remedy) if draft.owner.startswith("servers[") else remedy
     for phrase, words in _PHRASES if draft.owner.startswith("servers[") else ():
         remedy = remedy.replace(phrase, words)
     return _NAME.sub(name, remedy)
@@ -126,6 +141,8 @@ def _fixes(fixes: Sequence[Fix], draft: Draft, config: ClusterConfig) -> tuple[F
         source = (fields.get(f"--{fix.flag}") if fix.flag else None) or draft.source(fix.path)
         if source is None or (fix.value is None and not value_of(config, source.field) and not written(config, source.field)):
             return ()
+        if fix.value is not None and isinstance(found_at(config, source.field), Mapping | list | tuple | Config):
+            return ()  # One of several, of which a person has to choose.
         own = ".extra.args" in source.field
         made.append(Fix(path=source.field, value=_number(fix.value, source, config), flag=fix.flag if own else ""))
     return tuple({(each.path, each.flag): each for each in made}.values())
@@ -134,8 +151,8 @@ def _fixes(fixes: Sequence[Fix], draft: Draft, config: ClusterConfig) -> tuple[F
 def _number(value: bool | int | float | str | None, source: Source, config: ClusterConfig) -> bool | int | float | str | None:
     """The value as the field writes it: seconds without a unit, a number without quotes, less what the plan adds."""
     seconds = _SECONDS.fullmatch(value) if isinstance(value, str) and source.field.endswith("_seconds") else None
-    if seconds or (source.plus and isinstance(value, int)):
-        return max(int(seconds[1] if seconds else value or 0) - source.plus, 0)
+    if seconds or ((source.plus or source.times > 1) and isinstance(value, int)):
+        return max(int(seconds[1] if seconds else value or 0) * source.times - source.plus, 0)
     counted = isinstance(value, str) and value.isdigit() and isinstance(found_at(config, source.field), int)
     return int(value or 0) if counted else value
 

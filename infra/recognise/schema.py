@@ -204,7 +204,8 @@ class _Walker:
         close = next((field for field in fields if field.lower() == key.lower()), None)
         close = close or next(iter(get_close_matches(key, fields, 1, 0.84)), None)
         homes = _homes().get(key, ())
-        near = next((home for home in (*reversed(above), *_below(name), *homes) if home in homes), None)
+        # A slip of the finger is likelier than a field of a type that is nowhere near.
+        near = next((home for home in (*reversed(above), *_below(name), *(() if close else homes)) if home in homes), None)
         near = None if self.behind and name not in table("k8s_fields.json")["types"] else near
         if self.behind and not close and name not in table("k8s_fields.json")["types"]:
             return

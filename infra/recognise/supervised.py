@@ -16,7 +16,9 @@ def supervisor_of(container: Container, environment: Mapping[str, Fact[str]]) ->
         return None
     given = environment.get(SETTINGS, Fact())
     drain, teardown, hang = (_setting(given, name) for name in DEFAULTS)
-    return Supervisor(path=given.path, drain=drain, teardown=teardown, hang=hang)
+    words = [*(container.command.value or ()), *(container.args.value or ())]
+    folder = next(word for word in words if word.rsplit("/", 1)[-1] == ARCHIVE).rpartition("/")[0]
+    return Supervisor(path=given.path, folder=folder, drain=drain, teardown=teardown, hang=hang)
 
 
 def is_preflight(container: Container) -> bool:

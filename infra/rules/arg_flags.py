@@ -29,7 +29,10 @@ def version_text(workload: Workload) -> str | None:
 
 
 def _typo(name: str, names: Iterable[str]) -> str:
-    """The only name that differs by a letter or two: a guess is given for slips of the finger, not for other meanings."""
+    """The only name that differs by a letter or two, or that was written out: a guess is given for slips, not for other meanings."""
+    begun = [like for like in names if len(like) > 10 and 0 < len(name.removeprefix(like)) <= 4]
+    if len(begun) == 1:
+        return begun[0]
     close = [like for like in get_close_matches(name, list(names), 3, 0.8) if _letters(name, like) <= 2]
     return close[0] if len(close) == 1 else ""
 

@@ -7,6 +7,7 @@ from interlock.infra.catalog.relations import Refused, refused, relations
 from interlock.infra.facts import Bundle, Place, Workload
 from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.gpu_devices import official
+from interlock.infra.rules.reading.planner import refusals
 from interlock.infra.rules.reading.relations import Asked
 from interlock.infra.rules.reading.units import where
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
@@ -26,7 +27,10 @@ def agree(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     if not workload.engine.flags and not workload.engine.env:
         return
     facts = Asked(workload, bundle)
+    planned = [each.refusal for each in refusals(workload, bundle) if each.sure]
     for found in refused(facts, _judged(workload), written=facts.written()):
+        if any(each.field == found.relation.at and found.message.startswith(each.text) for each in planned):
+            continue  # The planner has told it, with a value that is accepted.
         fact = facts[found.relation.at]
         value = str(fact.value)[:80] if fact.known else ""
         level = Severity(found.relation.severity) if _certain(workload, found) else Severity.WARNING

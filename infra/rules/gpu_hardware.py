@@ -10,6 +10,7 @@ from interlock.infra.rules.reading.planner import capability, card, facts_of
 from interlock.infra.rules.reading.quantization import method_of
 from interlock.infra.rules.reading.units import counted, engine_containers, older, pod_count, pod_units, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
+from interlock.infra.sizing.refusals.parallel import heads_problem
 from interlock.infra.values import Version
 
 _PARALLEL = ("https://docs.vllm.ai/en/latest/serving/parallelism_scaling/",)
@@ -162,9 +163,16 @@ def one_node(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable
         yield Hit(
             where(workload, Place.TENSOR_PARALLEL, tp),
             text,
-            f"use TP {inside} and pipeline parallel over the nodes",
+            f"set --tensor-parallel-size to {_inside(workload, inside)} and use pipeline parallel over the nodes",
             str(tp.get()),
         )
+
+
+def _inside(workload: Workload, most: int) -> int:
+    """The largest size within a node that divides the model's heads."""
+    heads = facts_of(workload)
+    whole = (size for size in range(most, 1, -1) if heads is None or heads_problem(heads.attention_heads, heads.kv_heads, size) is None)
+    return next(whole, 1)
 
 
 @rule(

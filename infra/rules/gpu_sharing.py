@@ -77,8 +77,9 @@ def card_holds_its_engines(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         meeting = sorted(_sharers(pool, bundle, float(settings["default_utilization"])), key=lambda each: -each.share)[: pool.shares.get()]
         total, holds, gone = sum(each.share for each in meeting), *_holds(pool, settings)
         if total > holds + 1e-9:
-            sums = " + ".join(f"{each.share:.2g} ({each.name})" for each in meeting)
-            text = f"{len(meeting)} engines may meet on one card and take {sums} = {total:.2f} of it, but {holds:.2f} is usable ({gone})"
+            shown = [(round(each.share, 3), each.name) for each in meeting]
+            sums = f"{' + '.join(f'{share:g} ({name})' for share, name in shown)} = {round(sum(share for share, _ in shown), 3):g}"
+            text = f"{len(meeting)} engines may meet on one card and take {sums} of it, but {holds:.2f} is usable ({gone})"
             part = int(100 * holds / len(meeting)) / 100
             remedy = f"lower gpu_memory_utilization (and a fixed KV pool) to {part} of the card each, or make fewer shares of a card"
             yield _where_it_is_said(meeting, pool, part, text, remedy)

@@ -107,6 +107,7 @@ def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> It
             # What a fast network could make good is a risk, not a contradiction.
             severity=Severity.WARNING if fastest.known and given.get() >= fastest.get() else None,
             fixes=fixes,
+            also=((None, f"{container.path}.startupProbe"),) if probe.kind != "startup" else (),
         )
 
 

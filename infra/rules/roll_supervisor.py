@@ -32,6 +32,11 @@ def middleware(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     if grpc.known and str(grpc.get()).lower() not in ("false", "0"):
         text = "--grpc serves without the middleware: nothing counts its requests, and a drain loses them"
         yield Hit(where(workload, Place.ARGS, grpc), text, "remove --grpc", fixes=drop(where(workload, Place.ARGS, grpc), flag="grpc"))
+    for _, container in engine_containers(workload):
+        folders = [mount.mount_path.rstrip("/") for mount in container.mounts]
+        if container.path and engine.supervisor.folder and engine.supervisor.folder not in folders:
+            text = f"nothing is mounted at {engine.supervisor.folder}, from where the supervisor is run: the container does not start"
+            yield Hit(f"{container.path}.volumeMounts", text, f"mount the volume of the supervisor at {engine.supervisor.folder}")
     named = [each.value.value for each in engine.flags if each.name == "middleware"]
     if engine.complete and engine.flag("headless").absent and MIDDLEWARE not in named:
         text = f"--middleware {MIDDLEWARE} is missing: the supervisor does not start the engine"

@@ -2,22 +2,11 @@
 
 from collections.abc import Iterable
 
-from interlock.infra.facts import Autoscaler, Bundle, Fact, Place, Quota, Workload
+from interlock.infra.facts import Autoscaler, Bundle, Fact, Place
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.scalers import target_of
 from interlock.infra.rules.reading.series import engine_series
-from interlock.infra.rules.reading.units import (
-    counted,
-    engine_containers,
-    number,
-    pod_count,
-    pod_units,
-    pool_text,
-    together,
-    units_of,
-    where,
-)
-from interlock.infra.rules.roll_rollout import surge
+from interlock.infra.rules.reading.units import counted, engine_containers, pod_count, pod_units, pool_text, where
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 from interlock.infra.values import plural
 
@@ -197,64 +186,6 @@ def empty_results(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             remedy = 'set ignoreNullValues: "false" on the trigger, or alert on an absent metric'
             fixes = put(stated.path, "false") if stated.known else ()
             yield Hit(stated.path or "spec.triggers", text, remedy, "true", severity=level, origin=scaler.origin, fixes=fixes)
-
-
-@rule(
-    "SCALE-008",
-    Severity.ERROR,
-    demand="A namespace's quota covers its engines.",
-    reason="The API server refuses the pods beyond it; the Deployment shows no pod at all.",
-    source="Kubernetes documentation, 'Resource Quotas'",
-    remedy="Raise the quota or lower the replicas.",
-    links=("https://kubernetes.io/docs/concepts/policy/resource-quotas/",),
-    of="bundle",
-)
-def quota(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    for limit in bundle.quotas:
-        for name, fact in limit.hard.items():
-            resource = name.removeprefix("requests.").removeprefix("limits.")
-            asked, users = _asked(limit, bundle, resource)
-            allowed = fact.map(number)
-            if not allowed.known or resource in ("cpu", "memory"):
-                continue
-            more, rolled = max((_surge(limit, workload, resource) for workload in bundle.workloads), default=(0.0, ""))
-            need = asked + more
-            if asked > allowed.get():
-                text = f"the namespace may use {allowed.get():g} {resource}, but its engines ask for {asked:g} ({', '.join(users)})"
-            elif need > allowed.get():
-                text = f"the namespace may use {allowed.get():g} {resource}, and its engines ask for {asked:g}: a rolling update of "
-                text += f"{rolled} starts {more:g} more before it stops any, which are not admitted: it stands still"
-            else:
-                continue
-            remedy = f"raise the quota to {need:g}, or ask for fewer replicas"
-            yield Hit(fact.path, text, remedy, fact.get(), origin=limit.origin, fixes=put(fact.path, f"{need:g}"))
-
-
-def _surge(limit: Quota, workload: Workload, resource: str) -> tuple[float, str]:
-    """(units that a rolling update must start before it stops a pod, the workload's name); nothing where it may stop one first."""
-    moves = surge(workload)
-    if moves is None or moves[1] > 0 or not workload.pods or workload.replicas.value == 0:
-        return 0.0, ""
-    if not limit.origin.namespace or workload.origin.namespace != limit.origin.namespace:
-        return 0.0, ""
-    units = together(workload.pods[0], lambda container: units_of(container, resource))
-    return units * min(moves[0], 1), workload.origin.name
-
-
-def _asked(limit: Quota, bundle: Bundle, resource: str) -> tuple[float, list[str]]:
-    total, users = 0.0, []
-    for workload in bundle.workloads:
-        if not limit.origin.namespace or workload.origin.namespace != limit.origin.namespace:
-            continue
-        replicas = workload.replicas.default(1)
-        mine = 0.0
-        for pod in workload.pods:
-            if pod_count(pod).known:
-                mine += together(pod, lambda container: units_of(container, resource)) * pod_count(pod).get()
-        if mine and replicas.known:
-            total += mine * replicas.get()
-            users.append(f"{workload.origin.name} {mine * replicas.get():g}")
-    return total, users
 
 
 @rule(

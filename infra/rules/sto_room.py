@@ -78,14 +78,15 @@ def _rooms(workload: Workload, size: Weights, pod: Pod, container: Container, bu
             yield _Room(claim.size.get(), f"claim {volume.claim}", claim.size.path or volume.path, files, claim.origin)
         elif volume.kind == "emptyDir" and volume.size_limit.known:
             yield _Room(volume.size_limit.get(), f"emptyDir {volume.name}", volume.size_limit.path or volume.path, own)
-    if held or folder:
-        return
+    kept = [volume for volume in pod.volumes if volume.name in held and (volume.kind != "emptyDir" or volume.medium)]
+    if kept or folder:
+        return  # Not on the node's disk, which the limit counts emptyDirs on.
     ephemeral = container.limits.get("ephemeral-storage", Fact()).map(bytes_of)
     pool = bundle.pool(workload)
     if ephemeral.known:
         yield _Room(ephemeral.get(), "the ephemeral-storage limit", ephemeral.path, own)
     elif pool and pool.disk.known:
-        what = f"the disk of a node of {pool_text(pool)}, where no volume holds the cache,"
+        what = f"the disk of a node of {pool_text(pool)}, where the files come to lie,"
         yield _Room(pool.disk.get(), what, pool.disk.path or pod.path, own)
 
 

@@ -20,6 +20,7 @@ from interlock.infra.rules.findings import Finding, Severity
 from interlock.infra.rules.judge import judge
 from tests.support import TODAY, changed
 from tests.support.configs import written
+from tests.support.fixes import applied
 
 FEW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -46,6 +47,16 @@ def test_what_a_finding_tells_stands_in_the_config(data: dict[str, Any]) -> None
         value = at(config, finding.path)
         assert finding.value in ("", text(value)), finding.text()
         assert finding.value or value is None or not isinstance(value, str | int | float), finding.text()
+
+
+@FEW
+@given(written())
+def test_the_changes_of_a_finding_remove_it(data: dict[str, Any]) -> None:
+    for finding in preview(loaded(data), "laws", today=TODAY).findings:
+        if finding.fixes:
+            after = preview(load(applied(data, finding.fixes)), "laws", today=TODAY).findings
+            left = {(each.code, each.subject.name, each.path) for each in after}
+            assert (finding.code, finding.subject.name, finding.path) not in left, f"{finding.text()}: {finding.fixes}"
 
 
 def rules_said(findings: tuple[Finding, ...]) -> list[tuple[str, str, str]]:

@@ -42,7 +42,11 @@ _FIELDS: dict[str, list[Any]] = {
         {"env": {"NCCL_DEBUG": "INFO", "VLLM_LOGGING_LEVEL": "DEBUG"}},
         {"annotations": {"team.example.org/owner": "chat"}},
         {"tolerations": [{"key": "spot", "operator": "Exists"}]},
+        {"args": ["-tp", "2"]},
+        {"args": ["--port=9000"]},
         {"pod_patch": {"terminationGracePeriodSeconds": 5}},
+        {"pod_patch": {"volumes": None}},
+        {"pod_patch": {"containers": [{"name": "engine", "resources": {"limits": {"nvidia.com/gpu": 0}}}]}},
         {"pod_patch": {"containers": [{"name": "engine", "resources": {"limits": {"memory": "20Gi"}}}]}},
     ],
 }

@@ -161,7 +161,7 @@ def test_a_patch_that_takes_the_engine_away_is_refused(patch: dict[str, Any]) ->
 def test_the_fix_of_an_argument_that_is_given_twice_names_the_one_that_counts() -> None:
     made = preview(config({"servers[0].extra": {"args": ["--max-model-len", "200000"]}}), "dev", today=TODAY)
     (found,) = (finding for finding in made.refused if finding.code == "MEM-004")
-    assert found.remedy.startswith("set extra.args[0] to 32768 or less")
+    assert found.remedy.startswith("set --max-model-len to 32768 or less")
 
 
 def test_a_mapping_that_a_person_wrote_is_not_told_as_decided_by_the_plan() -> None:

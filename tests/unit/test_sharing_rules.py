@@ -54,7 +54,7 @@ def test_engines_that_may_meet_on_one_card_and_want_more_than_it_holds_are_refus
     made = planned(SLICED, {"engine": {"gpu_memory_utilization": 0.6}}, {"engine": {"gpu_memory_utilization": 0.5}})
     (finding,) = found(made, "GPU-101")
     assert finding.severity is Severity.ERROR
-    assert "0.6 (s0) + 0.5 (s1) = 1.10" in finding.summary
+    assert "0.6 (s0) + 0.5 (s1) = 1.1 " in finding.summary
     assert "0.97" in finding.summary
     assert "0.48" in finding.remedy
 

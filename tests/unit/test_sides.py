@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from interlock.infra.config import load
+from interlock.infra.manifests.render import render
 from interlock.infra.preview import preview
 from interlock.infra.rules.findings import Finding
 from tests.support import TODAY, config_data
@@ -163,3 +164,105 @@ def test_the_cards_of_a_container_beside_the_engine_are_counted_in_the_pool() ->
     data = config_data({S + "extra.pod_patch": {"containers": [side, {"name": "engine", "tty": True}]}, S + "replicas": 2})
     (pool,) = preview(load(data), "dev", today=TODAY).pools
     assert (pool.asked, [use.asked for use in pool.use]) == (6, [6, 0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "path", "fix"),
+    [
+        # What is gone is given back, whatever the rule would add.
+        (engine(startupProbe=None), "ROLL-001", ENGINE + "startupProbe", f"remove {ENGINE[len(S) :]}startupProbe"),
+        (engine(volumeMounts=None), "ROLL-018", ENGINE + "volumeMounts", f"remove {ENGINE[len(S) :]}volumeMounts"),
+        # A field that the patch overrides mends nothing.
+        (
+            engine(env=[{"name": "INTERLOCK_RUNTIME", "value": "{}"}]),
+            "ROLL-012",
+            ENGINE + "env[0].value",
+            f"remove {ENGINE[len(S) :]}env[0].value",
+        ),
+        # The patch's own number is the one to change.
+        (
+            {S + "extra.pod_patch": {"terminationGracePeriodSeconds": 5}},
+            "ROLL-010",
+            S + "extra.pod_patch.terminationGracePeriodSeconds",
+            "set extra.pod_patch.terminationGracePeriodSeconds to at least 650",
+        ),
+        # Words of a person's own keep their names.
+        (
+            {S + "extra.args": ["--gpu-memory-utilization", "0.99"]},
+            "MEM-005",
+            S + "extra.args[1]",
+            "set --gpu-memory-utilization to 0.98 or less",
+        ),
+        ({S + "extra.args": ["--max-model-length", "4096"]}, "ARG-001", S + "extra.args[0]", "write engine.max_model_len"),
+        (engine(resource={}), "DOC-004", ENGINE + "resource", "write resources"),
+        ({S + "runtime": {"hang_seconds": 10}}, "ROLL-020", S + "runtime.hang_seconds", "set runtime.hang_seconds to 116 or more"),
+        (
+            {S + "model": {"id": "Qwen/Qwen2.5-7B-Instruct"}, S + "engine.tensor_parallel_size": 16},
+            "GPU-017",
+            S + "engine.tensor_parallel_size",
+            "set engine.tensor_parallel_size to 4 and use pipeline parallel over the nodes",
+        ),
+    ],
+)
+def test_a_fix_speaks_of_what_a_person_wrote_and_is_no_second_answer(changes: dict[str, Any], code: str, path: str, fix: str) -> None:
+    (finding,) = [each for each in found(config_data(changes)) if each.code == code]
+    assert (finding.path, finding.remedy) == (path, fix)
+
+
+def test_what_the_planner_refuses_is_not_refused_a_second_time() -> None:
+    data = config_data({S + "model": {"id": "google/gemma-2-9b-it"}, S + "engine.dtype": "float16", S + "hub_token_secret": "hub"})
+    assert [each.code for each in found(data)] == ["ARG-019"]
+
+
+def test_an_encoder_that_nobody_verified_is_warned_of_a_step_below_its_length() -> None:
+    step = {S + "model": {"id": "BAAI/bge-m3"}, S + "engine.max_num_batched_tokens": 512}
+    (finding,) = found(config_data(step))
+    assert (finding.code, finding.severity.value) == ("ARG-015", "warning")
+    assert found(config_data({**step, S + "engine.max_num_batched_tokens": 8192})) == []
+
+
+def test_the_engines_own_default_is_remarked_and_not_warned_of() -> None:
+    slices = {"name": "m", "gpu": "a100-80gb-sxm", "nodes": 1, "gpus_per_node": 2, "share": {"kind": "mig", "profile": "1g.10gb"}}
+    small = {"pools[1]": slices, S + "pool": "m", S + "model": {"id": "Qwen/Qwen2.5-0.5B-Instruct"}}
+    levels = [
+        {each.code: each.severity.value for each in found(config_data(small | more))}
+        for more in ({}, {S + "engine.gpu_memory_utilization": 0.92})
+    ]
+    assert levels == [{"MEM-005": "info"}, {"MEM-005": "warning"}]
+
+
+LIMITS = {"gpus": {"h100": 8}, "cpu": "8", "memory": "30Gi", "pods": 1, "storage": "100Gi"}
+
+
+@pytest.mark.parametrize(
+    ("tenant", "path", "fix"),
+    [
+        ({}, "", ""),
+        ({"cpu": "3"}, "cpu", "raise the quota to 4, or ask for fewer replicas"),
+        ({"memory": "14Gi"}, "memory", "raise the quota to 15Gi, or ask for fewer replicas"),
+        ({"storage": "99Gi"}, "storage", "raise the quota to 100Gi, or make the claims smaller"),
+    ],
+)
+def test_a_quota_covers_cpu_memory_and_claims(tenant: dict[str, Any], path: str, fix: str) -> None:
+    data = config_data({"tenants": [{"name": "team-a", **LIMITS, **tenant}], "stores": [{"name": "w"}], S + "weights": "w"})
+    told = [(each.path, each.remedy) for each in found(data) if each.code == "SCALE-008"]
+    assert told == ([(f"tenants[0].{path}", fix)] if path else [])
+
+
+def test_a_quota_of_pods_counts_replicas() -> None:
+    data = config_data({"tenants": [{"name": "team-a", **LIMITS, "memory": "90Gi", "cpu": "32"}], S + "replicas": 2})
+    assert [each.path for each in found(data) if each.code == "SCALE-008"] == ["tenants[0].pods"]
+
+
+@pytest.mark.parametrize(("level", "made"), [(None, "restricted"), ("baseline", "baseline")])
+def test_the_namespace_of_a_stack_has_the_level_of_its_tenant(level: str | None, made: str) -> None:
+    tenant = {"name": "team-a", "gpus": {"h100": 8}} | ({"pod_security": level} if level else {})
+    config = load(config_data({"tenants": [tenant]}))
+    space = next(each for each in render(config, preview(config, "dev", today=TODAY)) if each["kind"] == "Namespace")
+    assert space["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == made
+
+
+@pytest.mark.parametrize(("limit", "told"), [("1Gi", True), ("20Gi", False)])
+def test_the_nodes_own_disk_counts_the_files_that_a_pod_downloads(limit: str, told: bool) -> None:
+    data = config_data(resources({"ephemeral-storage": limit}, {"ephemeral-storage": "1Gi"}))
+    assert [each.path for each in found(data) if each.code == "STO-004"] == [ENGINE + "resources.limits.ephemeral-storage"] * told

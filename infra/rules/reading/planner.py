@@ -243,7 +243,9 @@ def refused(workload: Workload, bundle: Bundle, code: str) -> Iterator[Hit]:
         if CLAIMED.get(refusal.kind, OTHERS) != code or _by_connector(refusal, workload):
             continue
         flag = engine.model if refusal.field == "model" else engine.flag(refusal.field)
-        level = Severity.ERROR if told.sure else Severity.WARNING
+        # The engine's own default, of which nobody is to blame, is as tight everywhere.
+        doubt = Severity.INFO if refusal.kind is Kind.OUTSIDE and flag.absent else Severity.WARNING
+        level = Severity.ERROR if told.sure else doubt
         value = str(flag.value)[:80] if flag.known else ""
         place = where(workload, Place.MODEL if refusal.field == "model" else Place.ARGS, flag)
         fixes = _fixes(refusal, place) if flag.known else ()

@@ -13,7 +13,7 @@ from interlock.infra.sizing.model.compressed import is_compressed
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.model.families import known_family, known_wrapper
 from interlock.infra.sizing.model.quantization import Scheme
-from interlock.infra.sizing.refusal import Kind
+from interlock.infra.sizing.refusal import Kind, Refusal
 from interlock.infra.sizing.refusals.collect import doubtful
 from interlock.infra.sizing.refusals.collect import doubts as unproven
 from interlock.infra.sizing.result import SizingResult, Verdict
@@ -55,10 +55,21 @@ def _elsewhere(found: Resolved, answer: SizingResult) -> Iterator[tuple[bool, st
     if facts is not None and facts.quantization is not None and facts.quantization.scheme is Scheme.EXL:
         yield True, "EXL weights are read by plug-ins only: how they are held is not known"
     if facts is not None and not facts.verified:
-        entry = find(facts.name)
-        heads: frozenset[Kind] = frozenset({Kind.HEADS}) if entry is not None and "num_attention_heads" in entry.proven else frozenset()
-        rests = {each.kind for each in answer.refusals} - _OWN - heads
-        yield bool(rests), f"{facts.name} is not verified against its config.json: its shapes inform, and refuse nothing"
+        yield (
+            bool(_remembered(found, answer)),
+            f"{facts.name} is not verified against its config.json: its shapes inform, and refuse nothing",
+        )
+
+
+def _remembered(found: Resolved, answer: SizingResult) -> tuple[Refusal, ...]:
+    """Refusals that rest on shapes which nobody compared with the model's own config.json: they are likely, and not certain."""
+    facts = found.facts
+    if facts is None or facts.verified:
+        return ()
+    entry = find(facts.name)
+    heads: frozenset[Kind] = frozenset({Kind.HEADS}) if entry is not None and "num_attention_heads" in entry.proven else frozenset()
+    rests = [each for each in answer.refusals if each.kind not in _OWN | heads]
+    return tuple(replace(each, text=f"{each.text}, unless the model's own config.json says otherwise") for each in rests)
 
 
 def _compressed_before(found: Resolved, answer: SizingResult) -> bool:
@@ -74,10 +85,11 @@ def doubted(found: Resolved, answer: SizingResult) -> SizingResult:
     if _compressed_before(found, answer):
         doubts.append((True, "the compressed cache is compared with vLLM from 0.26 on: earlier versions may take up to twice as much"))
     beside = list(_elsewhere(found, answer))
+    remembered = _remembered(found, answer)
     if not doubts and not beside:
         return answer
     notes = tuple(text for _, text in (*doubts, *beside))
-    changes: dict[str, Any] = {"unknown": (*answer.unknown, *notes), "doubtful": (*answer.doubtful, *doubtful(found))}
+    changes: dict[str, Any] = {"unknown": (*answer.unknown, *notes), "doubtful": (*answer.doubtful, *doubtful(found), *remembered)}
     if doubts:
         changes["param_bytes"] = None
     early = answer.verdict is Verdict.DOES_NOT_FIT and answer.kv_available_gib is None
