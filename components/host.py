@@ -22,6 +22,7 @@ from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.experimental.schema import generate_schema
 
 from interlock.components.arguments.engine import EngineSettings
+from interlock.infra.described import texts
 from interlock.infra.engine.args import EngineArgs
 from interlock.infra.engine.options import about, options
 
@@ -33,11 +34,11 @@ class Host(ComponentProvider):
 
     def __init__(self, components: Sequence[type[pulumi.ComponentResource]]) -> None:
         super().__init__(list(components), PACKAGE, None, version(PACKAGE))
+        told = texts(EngineArgs)
         for engine in (self._type_defs[name] for name in (EngineSettings.__name__,) if name in self._type_defs):
             for key, name in engine.properties_mapping.items():
                 # The SDK reads no docstrings of inherited keys.
-                field = EngineArgs.model_fields.get(name)
-                engine.properties[key].description = field.description if field else about(options()[name])
+                engine.properties[key].description = told.get(name) or about(options()[name])
         made = generate_schema(PACKAGE, version(PACKAGE), None, self._component_defs, self._type_defs, self._dependencies)
         # Without it Go's generator leaves out the input type of an object that stands in required plain lists only.
         made.language["go"]["generateExtraInputTypes"] = True

@@ -12,7 +12,7 @@ from interlock.infra.plan.types import ClusterPlan, PlannedServer
 class Output(BaseModel):
     """Base of the contract's models."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
 
 class Limits(Output):

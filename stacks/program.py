@@ -1,6 +1,8 @@
 """The program: settings -> plan -> findings -> resources -> outputs."""
 
 import datetime as dt
+import os
+from typing import Any
 
 import pulumi
 import pulumi_kubernetes as k8s
@@ -20,9 +22,14 @@ from interlock.stacks.platform import deploy_platform, deploy_stores
 from interlock.stacks.settings import Settings, read_settings
 from interlock.stacks.target import identify
 
+DEBUG = "INTERLOCK_DEBUG"
+"""Environment variable that lets the SDK's own debug texts through to ``pulumi --debug``."""
+
 
 def run() -> None:
     """One run of the program. What stops it is one message without a traceback."""
+    if not os.environ.get(DEBUG):
+        pulumi.log.debug = _unsaid
     try:
         settings = read_settings()
         made = previewed(settings.config, settings.stack, settings.source, today=dt.date.today())
@@ -33,6 +40,10 @@ def run() -> None:
     except InterlockError as error:
         raise pulumi.RunError(str(error)) from None
     deploy(settings, made.plan, uid, made.objects)
+
+
+def _unsaid(*_: Any, **__: Any) -> None:
+    """In place of the SDK's debug log: five calls to the engine for each resource, each awaited, for texts that it throws away."""
 
 
 def report(made: ClusterPlan) -> None:

@@ -27,6 +27,7 @@ from interlock.infra.config.stores import PrefetchConfig, StoreConfig
 from interlock.infra.config.tenants import TenantConfig
 from interlock.infra.config.transfer import TransferConfig
 from interlock.infra.config.wishes import WishesConfig
+from interlock.infra.described import texts
 from interlock.infra.engine.args import EngineArgs
 from interlock.infra.engine.options import MANAGED, SWITCHES, Option, about, newest, options
 from tools.common import ROOT, run_main
@@ -122,7 +123,7 @@ def field_lines(model: type[BaseModel], name: str, field: FieldInfo) -> tuple[li
         named |= {"pulumi"}
     if not field.is_required() or name in NAMED_BY_THE_COMPONENT.get(model, ()):
         text, named = f"NotRequired[{text}]", named | {"NotRequired"}
-    return [f"    {name}: {text}", *_docstring(field.description or "", 4)], named
+    return [f"    {name}: {text}", *_docstring(texts(model).get(name, ""), 4)], named
 
 
 def _docstring(text: str, indent: int) -> list[str]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from interlock.infra import described
 from interlock.infra.config import ClusterConfig
 from interlock.infra.engine.options import MANAGED, Option, newest, options
 from tools.common import ROOT, run_main
@@ -60,7 +61,7 @@ def _shown(option: Option) -> str:
 
 def page() -> str:
     """The whole page."""
-    schema = ClusterConfig.model_json_schema()
+    schema = described.schema(ClusterConfig)
     parts = [HEAD, *_section("interlock:cluster", schema, schema, set())]
     return "\n".join(parts) + "\n"
 

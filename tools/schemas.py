@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from interlock.infra import described
 from interlock.infra.config import ClusterConfig
 from interlock.stacks.outputs import StackOutputs
 from tools.common import ROOT, ToolError, run_main, say
@@ -22,7 +23,7 @@ SPOKEN = ("title", "description")
 
 def schema(model: type[BaseModel], title: str, mode: str) -> dict[str, Any]:
     """The JSON schema of ``model``, keys in a stable order."""
-    made = model.model_json_schema(mode="serialization" if mode == "outputs" else "validation")
+    made = described.schema(model, "serialization" if mode == "outputs" else "validation")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made, "title": title}
 
 

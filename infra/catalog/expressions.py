@@ -41,6 +41,8 @@ def same(value: Any, literal: Scalar) -> bool:
 
 def value_of(expression: str, lookup: Callable[[str], Any]) -> Any:
     """The value of ``= a * b + c``: of one name as it is, of arithmetic as a number. None when a part is not a number or not known."""
+    if expression[:1].isalpha():
+        return lookup(expression)
     products = _products(expression)
     if len(products) == 1 and len(products[0]) == 1 and isinstance(products[0][0], str):
         return lookup(products[0][0])

@@ -13,7 +13,7 @@ from interlock.infra.values import MIB, quantity
 class Config(BaseModel):
     """Frozen, closed to unknown keys; the docstring under each field is its published description."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
     @field_validator("*", mode="before")
     @classmethod

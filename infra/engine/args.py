@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from interlock.infra.engine.options import problem, words
 from interlock.infra.sizing.follows import WHOLE, whole
 
-_FROZEN = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=())
+_FROZEN = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
 
 UNKNOWN = "engine_arguments"
@@ -18,7 +18,7 @@ UNKNOWN = "engine_arguments"
 class EngineArgs(BaseModel):
     """Engine flags a person may set: these, and every other one by its name (engine-args.md). What is left out is decided by the plan."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True, protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
 
     @field_validator("max_model_len", "max_num_seqs", "max_num_batched_tokens", "max_num_queued_tokens", mode="before")
     @classmethod

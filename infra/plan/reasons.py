@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 class Reason(BaseModel):
     """One decision of the plan."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     value: str
     """What was decided; empty where only a remark is made."""

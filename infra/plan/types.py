@@ -16,7 +16,7 @@ PLAN_VERSION = 1
 class Planned(BaseModel):
     """Base of planned values."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
 
 class NodeUse(Planned):

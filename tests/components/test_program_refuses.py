@@ -1,6 +1,7 @@
 """What a person sees of settings that cannot be used, from the program's own entry: one message, before the first resource."""
 
 import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pulumi
 import pytest
 import yaml
 
-from interlock.stacks.program import run
+from interlock.stacks.program import DEBUG, run
 from interlock.stacks.settings import RUN_FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,6 +23,7 @@ def refused(run_program: Callable[..., Any], tmp_path: Path, monkeypatch: pytest
 
     def message(**change: Any) -> str:
         monkeypatch.setenv(RUN_FOLDER, str(tmp_path))
+        monkeypatch.setattr(pulumi.log, "debug", pulumi.log.debug)
         monkeypatch.setattr(pulumi, "get_root_directory", lambda: str(tmp_path))
         monkeypatch.setattr(pulumi.Config, "get_object", lambda *_: DEV | change)
         ended: list[str] = []
@@ -116,3 +118,15 @@ def test_a_contradiction_is_refused_with_its_arithmetic_and_its_fix(refused: Cal
     assert "fix: set gpus to 4" in said
     assert "GPU-002 error" in said
     assert "nothing was changed" in said
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_the_sdks_debug_texts_cost_no_call_to_the_engine_unless_they_are_asked_for(
+    refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, asked: bool
+) -> None:
+    if asked:
+        monkeypatch.setenv(DEBUG, "1")
+    with caplog.at_level(logging.DEBUG):
+        refused(target={"local": "no-such-plane"})
+    # The first texts come before the program is asked; this one after it.
+    assert ("RPCs successfully completed" in caplog.text) is asked
