@@ -18,7 +18,7 @@ class Entry:
     source: str
     date: str
     verified: bool
-    """The shapes were read from a copy of a repository's config.json; otherwise they inform and widen, and refuse nothing."""
+    """The shapes were read from a copy of the repository's config.json, or are proven; others inform and widen, and refuse nothing."""
     quantization: str | None = None
     """How the alias stores the weights, in words."""
     checkpoint_bytes: int | None = None
@@ -26,7 +26,13 @@ class Entry:
     """The repository's own config.json was read; an alias or a variant shares another's shapes, and may differ in length."""
 
     proven: frozenset[str] = frozenset()
-    """Fields of an entry that is not verified which something else proves, such as an error text of vLLM about this model."""
+    """Fields of an entry that is not verified which something else proves: a copy without an address, another project's table that is made
+    from the repository, an error text of vLLM about this model."""
+
+    @property
+    def exact_length(self) -> bool:
+        """Whether the length is the repository's own, so that a longer one is refused."""
+        return self.own or "max_position_embeddings" in self.proven
 
     @property
     def told(self) -> str:
@@ -114,16 +120,18 @@ def entry(name: str) -> Entry | None:
             return None
         changed = alias.get("config", {})
         config = {**base.config, **changed} if changed else base.config
-        settled = alias.get("verified", base.verified and not alias.get("source")) is True
-        source, own = alias.get("source", base.source), alias.get("verified") is True or _stored_by_its_maker(name, alias, base)
-        return Entry(name, config, source, base.date, settled, alias.get("quantization"), alias.get("checkpoint_bytes"), own)
+        proven = frozenset(alias.get("proven", ()))
+        settled = base.verified and (bool(proven) or not alias.get("source"))
+        source, own = alias.get("source", base.source), _stored_by_its_maker(name, alias, base)
+        stored, size = alias.get("quantization"), alias.get("checkpoint_bytes")
+        return Entry(name, config, source, base.date, settled, stored, size, own, proven if proven or not own else base.proven)
     return None
 
 
 def _stored_by_its_maker(name: str, alias: Mapping[str, Any], base: Entry) -> bool:
     """Whether a repository only stores its own publisher's model differently, which changes no length."""
     plain = not alias.get("config") and not alias.get("source")
-    return plain and base.own and name.split("/", maxsplit=1)[0] == base.name.split("/")[0] and bool(alias.get("quantization"))
+    return plain and base.exact_length and name.split("/", maxsplit=1)[0] == base.name.split("/")[0] and bool(alias.get("quantization"))
 
 
 # Words beside a name that say how a variant is stored.

@@ -123,6 +123,11 @@ class SizingResult:
         """A term by name."""
         return next((term for term in self.terms if term.name == name), None)
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What of ``unknown`` is no default that was taken: a model that nobody compared, an argument that is not followed."""
+        return tuple(text for text in self.unknown if not text.endswith(" taken") and text not in self.reasons)
+
     def to_json(self) -> str:
         """The whole answer as an indented JSON object."""
         return json.dumps(asdict(self), indent=2, ensure_ascii=False)

@@ -80,11 +80,18 @@ def test_sisters_of_llama_2_are_float16() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, row in MODELS.items() if row["verified"]])
-def test_a_verified_entry_names_a_copy_of_the_config_and_is_what_was_read(name: str) -> None:
+def test_a_verified_entry_holds_the_config_and_the_address_of_its_copy(name: str) -> None:
     row = MODELS[name]
-    assert re.search(r"config\.json$|public copy|model_catalog\.yaml", row["source"]), row["source"]
+    assert re.fullmatch(r"github:[\w.-]+/[\w.-]+@[0-9a-f]{12} [\w./-]+config\.json", row["source"]), row["source"]
     text = json.dumps(row["config"], sort_keys=True)
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == row["digest"], "read the repository's config.json again, then state its digest"
+
+
+def test_what_else_proves_a_field_is_named() -> None:
+    for name, row in (*MODELS.items(), *ALIASES.items()):
+        assert not row.get("proven") or row["source"], name
+        assert not (row.get("verified") and row.get("proven")), name
+        assert "memory" not in row["source"] if len(row.get("proven", ())) > 6 else True, name
 
 
 def test_presets_and_memories_are_not_verified() -> None:
@@ -101,7 +108,7 @@ def test_an_alias_takes_no_length_from_another_repository() -> None:
         found = models.entry(name)
         assert found is not None
         stored = alias.get("quantization") and name.split("/")[0] == alias["model"].split("/")[0]
-        assert not found.own or stored or "max_position_embeddings" in alias["config"], name
+        assert not found.exact_length or stored or "max_position_embeddings" in alias["config"], name
 
 
 def test_every_listed_model_can_be_judged() -> None:

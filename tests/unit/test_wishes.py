@@ -78,6 +78,12 @@ def test_a_context_that_does_not_fit_is_shortened_only_where_nobody_stated_it() 
     assert stated.refused
 
 
+def test_a_plan_says_that_a_model_was_not_compared_with_its_repository() -> None:
+    for name, said in (("HuggingFaceTB/SmolLM3-3B", True), ("Qwen/Qwen3-8B", False)):
+        told = planned(model={"id": name}, engine={}).why["GPU_memory"].reason
+        assert (f"{name} is not verified against its config.json" in told) == said
+
+
 def test_the_wished_concurrency_is_shared_by_the_replicas() -> None:
     assert planned(replicas=3, wishes={"concurrent": 50}).args.engine.max_num_seqs == 17
     assert planned(wishes={"requests_per_second": 0.5}).args.engine.max_num_seqs == 150

@@ -33,14 +33,17 @@ SMALL = "sampler small"
 _LAW = Overheads({**priors().figures, SMALL: (0.0, 0.0, 0.0)})
 # From so many logs on their median is the likely value; before, what was believed counts as one log more.
 _ENOUGH = 3
+# Logs tell weights in hundredths of a GiB.
+_ROUNDED = 0.001
 # Of so many logs the outermost one at each end says nothing.
 _TRIMMED = 20
 # Weights further off are of another checkpoint than the name says, a sampler further off did not rule the peak, ratios outside are of
 # another sampler, and a value so many times above what was believed possible is of another build: nothing is learnt from them. They are
 # judged all the same.
 _OTHER_CHECKPOINT, _OTHER_16_BIT, _OTHER_PEAK, _SORTS, _BEYOND = 0.06, 0.01, 0.2, (3.0, 11.0), 1.5
-# A low end that no log narrows: what is not on the command line may choose less.
-_OPEN_BELOW = ("sorted sampler",)
+# Low ends that no log narrows: what is not on the command line may choose less (a sampler that sorts nothing; attention without a
+# workspace, whose first whole graph takes 4 MiB instead of 262).
+_OPEN_BELOW = ("sorted sampler", "graphs")
 # Before any log of it, a group whose all-reduce is fused takes beside that workspace what other groups take.
 _LIKE = {"fused 2": "group 2 linked", "fused 4": "group 4 linked"}
 
@@ -163,8 +166,8 @@ def _combined(name: str, seen: Sequence[tuple[float, str]], prior: Figure) -> Fi
     for value, thread in seen:
         places.setdefault(thread, []).append(value)
     low, likely, high = combined(prior, list(places.values()))
-    if name.startswith("weights"):  # the likely value is derived
-        return min(low, 0.0), 0.0, max(high, 0.0)
+    if name.startswith("weights"):  # the likely value is derived, and logs are rounded
+        return min(low, -_ROUNDED), 0.0, max(high, _ROUNDED)
     return min(low, prior[0]) if name in _OPEN_BELOW else low, likely, high
 
 

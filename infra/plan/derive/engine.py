@@ -113,5 +113,6 @@ def _finished(case: Case, why: dict[str, Reason], size: Size) -> Engine:
         sized = fit(case.server, case.engine, case.pool, case.vllm, case.env).result
         case = replace(case, engine=fixed_pool(case.pool, case.engine, sized, why))
     found = fit(case.server, case.engine, case.pool, case.vllm, case.env)
-    why["GPU_memory"] = Reason(value=found.result.verdict.replace("_", " "), reason="; ".join(found.result.reasons))
+    told = "; ".join((*found.result.reasons, *found.result.doubts))
+    why["GPU_memory"] = Reason(value=found.result.verdict.replace("_", " "), reason=told)
     return Engine(case.engine, lies, why, found)

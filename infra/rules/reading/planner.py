@@ -163,7 +163,7 @@ def exact(workload: Workload) -> bool:
     if workload.engine.config is not None:
         return True
     found = entry(workload.engine.model.get().strip("/")) if workload.engine.model.known else None
-    return found is not None and found.own
+    return found is not None and found.exact_length
 
 
 def checkpoint_bytes(workload: Workload) -> int | None:

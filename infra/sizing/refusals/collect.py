@@ -76,7 +76,7 @@ def _exact(request: SizingRequest) -> bool:
     if request.config is not None:
         return True
     found = entry((request.model or "").strip("/"))
-    return found is not None and found.own
+    return found is not None and found.exact_length
 
 
 def _problems(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Iterator[Refusal]:
