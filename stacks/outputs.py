@@ -115,5 +115,5 @@ def _server(config: ClusterConfig, server: PlannedServer) -> ServerOutput:
             max_num_seqs=engine.max_num_seqs,
             longest_answer_seconds=server.times.longest_answer,
         ),
-        secrets=secrets_of(written),
+        secrets=secrets_of(server),
     )

@@ -16,6 +16,7 @@ from interlock.infra.manifests.sets import StackObjects, WorkspaceObjects
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.preview import previewed
 from interlock.infra.rules.findings import Severity
+from interlock.stacks.keys import deploy_keys
 from interlock.stacks.live import check_gpu_layer, report_sharing
 from interlock.stacks.outputs import stack_outputs
 from interlock.stacks.platform import deploy_platform, deploy_stores
@@ -66,19 +67,24 @@ def deploy(settings: Settings, made: ClusterPlan, uid: str, judged: StackObjects
         context=settings.context,
         cluster_identifier=uid,
         enable_server_side_apply=True,
+        # What engines read while they run is changed in its place; what is never changed says so itself (immutable).
+        enable_config_map_mutable=True,
+        enable_secret_mutable=True,
     )
     objects = judged or stack_objects(config, made)
     ready = deploy_platform(objects, provider)
     if objects.workspace:
-        serve(objects, objects.workspace, provider, ready)
+        serve(settings, objects, objects.workspace, provider, ready)
     pulumi.export("interlock", stack_outputs(config, made, uid).model_dump(mode="json"))
 
 
-def serve(objects: StackObjects, space: WorkspaceObjects, provider: k8s.Provider, ready: list[pulumi.Resource]) -> None:
-    """The namespaced part: workspace, stores and servers, the servers after ``ready``."""
+def serve(settings: Settings, objects: StackObjects, space: WorkspaceObjects, provider: k8s.Provider, ready: list[pulumi.Resource]) -> None:
+    """The namespaced part: workspace, tenants' keys, stores and servers, the servers after ``ready``."""
     workspace = Workspace("workspace", planned(space), pulumi.ResourceOptions(provider=provider))
-    filled = deploy_stores(objects, pulumi.ResourceOptions(provider=provider, depends_on=list(workspace.before)))
+    inside = pulumi.ResourceOptions(provider=provider, depends_on=list(workspace.before))
+    keys = deploy_keys(settings.config, settings.stack, inside)
+    filled = deploy_stores(objects, inside)
     for server in objects.servers:
         needs = [filled[name] for name in server.needs]
-        options = pulumi.ResourceOptions(provider=provider, depends_on=[workspace, *ready, *needs])
+        options = pulumi.ResourceOptions(provider=provider, depends_on=[workspace, *ready, *keys, *needs])
         VllmServer(server.name, planned(server), options)

@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from interlock.infra.config.access import ServerAccess
 from interlock.infra.config.cluster import WaiverConfig
 from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.models import ImageConfig, ModelConfig
@@ -49,7 +50,7 @@ FILES: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
         "A server as the config describes it.",
         (
             *(ModelConfig, ImageConfig, RouteConfig, RuntimeConfig, AutoscaleConfig, RolloutConfig, WishesConfig, TransferConfig),
-            *(ExtraConfig, ServerConfig),
+            *(ExtraConfig, ServerAccess, ServerConfig),
         ),
     ),
     "pools": ("A pool as the config describes it.", (ShareConfig, KarpenterConfig, DomainConfig, PoolConfig)),

@@ -30,6 +30,8 @@ def variables(cluster: Cluster, bin_folder: Path) -> dict[str, str]:
         values |= {
             "PULUMI_HOME": str(home() / "pulumi"),
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            # The plugin of the random provider cannot be had either; keys of tenants are made by a stand-in.
+            "PATH": os.pathsep.join([str(ROOT / "tools" / "random_provider" / "bin"), values["PATH"]]),
             "INTERLOCK_PYTHON": sys.executable,
             "INTERLOCK_LANGUAGE_HOST": str(ROOT / "tools" / "language_host" / "host.py"),
         }

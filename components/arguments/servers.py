@@ -171,6 +171,19 @@ class ExtraSettings(TypedDict):
     """Strategic merge into the pod template's ``spec``: mappings merge, lists with names merge by name, other lists are replaced."""
 
 
+class ServerAccessSettings(TypedDict):
+    """What one server opens."""
+
+    keys: NotRequired[bool]
+    """Ask for tenants' keys; omit for yes where the stack has access.tenants. false = open to whoever reaches it, and said so."""
+    routes: NotRequired[list[str]]
+    """Further routes that a key opens, whole paths; without it completions, chat, responses, messages, embeddings, scores and models."""
+    max_body: NotRequired[str]
+    """Largest request."""
+    cooling: NotRequired[bool]
+    """Let fewer requests in while the cards are hotter than 85 degrees Celsius."""
+
+
 class ServerSettings(TypedDict):
     """One model behind one URL, in one or more replicas."""
 
@@ -224,6 +237,8 @@ class ServerSettings(TypedDict):
     """Autoscaling; omit for a fixed number of replicas."""
     route: NotRequired[RouteSettings]
     """Route from outside; omit to serve inside the cluster only."""
+    access: NotRequired[ServerAccessSettings]
+    """Who may ask it, and for what."""
     priority_class: NotRequired[str]
     """PriorityClass of the pods."""
     extra: NotRequired[ExtraSettings]

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from interlock.infra.config.access import AccessConfig
 from interlock.infra.config.base import Config, Name
 from interlock.infra.config.platform import PlatformConfig
 from interlock.infra.config.pools import PoolConfig
@@ -76,6 +77,8 @@ class ClusterConfig(Config):
     """Where weights are kept."""
     servers: tuple[ServerConfig, ...] = ()
     """Servers."""
+    access: AccessConfig = AccessConfig()
+    """Tenants whose keys open the engines."""
     platform: PlatformConfig = PlatformConfig()
     """What exists once per cluster: GPU layer, priority classes."""
     tenants: tuple[TenantConfig, ...] = ()

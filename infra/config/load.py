@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 from interlock.infra.catalog.images import image_reference
 from interlock.infra.config.cluster import ClusterConfig, Scope
 from interlock.infra.config.names import unknown_names
+from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreKind
 from interlock.infra.config.wording import worded
 from interlock.infra.engine.args import UNKNOWN
@@ -127,10 +128,35 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
         for pool in tenant.gpus:
             if pool not in pools:
                 yield f"tenants[{index}].gpus.{pool}", f"{pool!r} is not a pool of this stack; pools: {_listed(pools)}"
+    yield from _access(config)
     if config.scope is Scope.SERVING and config.tenants:
         yield "tenants", "namespaces and quotas belong to the cluster; put them into the stack with scope platform"
     if config.scope is Scope.PLATFORM and config.servers:
         yield "servers", "a platform stack owns cluster-wide parts only; put the servers into a stack with scope serving"
+
+
+def _access(config: ClusterConfig) -> Iterator[tuple[str, str]]:
+    """Tenants with keys, and the servers that ask for them."""
+    tenants, servers = config.access.tenants, [server.name for server in config.servers]
+    yield from _duplicates("access.tenants", [each.name for each in tenants])
+    if tenants and config.scope is Scope.PLATFORM:
+        yield "access.tenants", "a platform stack serves nothing; put them into the stack that has the servers"
+    for index, tenant in enumerate(tenants):
+        for name in tenant.servers or ():
+            if name not in servers:
+                yield f"access.tenants[{index}].servers", f"{name!r} is not a server of this stack; servers: {_listed(servers)}"
+    for index, server in enumerate(config.servers):
+        place = f"servers[{index}].access.keys"
+        if server.access.keys and not tenants:
+            yield place, "no tenant has a key: name tenants in access.tenants, or remove it"
+        if asks_for_keys(config, server) and not server.runtime.supervised:
+            why = "the keys are checked by what the supervisor brings along (runtime.supervised: false)"
+            yield place, f"{why}: set supervised: true, or keys: false"
+
+
+def asks_for_keys(config: ClusterConfig, server: ServerConfig) -> bool:
+    """Whether a server asks for tenants' keys."""
+    return bool(config.access.tenants) if server.access.keys is None else server.access.keys
 
 
 def _store_references(config: ClusterConfig, stores: list[str]) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from interlock.infra.config.access import ServerAccess
 from interlock.infra.config.base import Bytes, Config, Name, ObjectName, Plain, Quantity
 from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.models import ImageConfig, ModelConfig
@@ -93,6 +94,8 @@ class ServerConfig(Config):
     """Autoscaling; omit for a fixed number of replicas."""
     route: RouteConfig | None = None
     """Route from outside; omit to serve inside the cluster only."""
+    access: ServerAccess = ServerAccess()
+    """Who may ask it, and for what."""
     priority_class: ObjectName | None = None
     """PriorityClass of the pods."""
     extra: ExtraConfig = ExtraConfig()

@@ -11,6 +11,11 @@ SETTINGS = "INTERLOCK_RUNTIME"
 MIDDLEWARE = "interlock.runtime.front.Front"
 """Class that counts and refuses requests inside the engine's API server."""
 
+GATE = "interlock.runtime.gate."
+ACCOUNT, KEYS, LIMITS = f"{GATE}account.Account", f"{GATE}keys.Keys", f"{GATE}limits.Limits"
+GOVERNOR, PRIORITY = f"{GATE}governor.Governor", f"{GATE}priority.Priority"
+"""Classes that know tenants."""
+
 
 @dataclass(frozen=True, slots=True)
 class Supervisor:

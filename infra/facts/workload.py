@@ -87,6 +87,8 @@ class Engine:
     """Dtype of the checkpoint: bfloat16, float16, float32."""
     lora_rank: Fact[int] = Fact()
     """Largest rank of the adapters that will be loaded."""
+    open: Fact[bool] = Fact()
+    """A person said that it asks for no key."""
     supervisor: Supervisor | None = None
     """Our supervisor, where it starts the engine."""
     longest_step: Fact[float] = Fact()

@@ -6,7 +6,6 @@ from interlock.infra.config.cluster import ClusterConfig, Scope
 from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.platform import GpuLayerKind
 from interlock.infra.config.pools import Allocation, PoolBackend, Sharing
-from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import Keep, StoreConfig, StoreKind
 from interlock.infra.manifests.common import selector
 from interlock.infra.manifests.device_plugin import device_plugin_objects, plugin_pools
@@ -157,7 +156,7 @@ def server_bundle(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str,
         gpus=server.gpus,
         port=server.args.port,
         selector={key: bare(value) for key, value in {**selector(plan.stack, server.name), **entrance(server)}.items()},
-        secrets=secrets_of(server.config),
+        secrets=secrets_of(server),
     )
 
 
@@ -173,7 +172,9 @@ def external_url(route: RouteConfig | None) -> str | None:
     return f"{'https' if route.tls_secret else 'http'}://{route.host}{route.paths[0].rstrip('/')}"
 
 
-def secrets_of(server: ServerConfig) -> dict[str, str]:
-    """Names of Secrets by use; never their content."""
-    hub = {"hub_token": server.hub_token_secret} if server.hub_token_secret else {}
-    return hub | ({"tls": server.route.tls_secret} if server.route and server.route.tls_secret else {})
+def secrets_of(server: PlannedServer) -> dict[str, str]:
+    """Names of Secrets by use, ``key/TENANT`` for a tenant's key; never their content."""
+    config = server.config
+    hub = {"hub_token": config.hub_token_secret} if config.hub_token_secret else {}
+    tls = {"tls": config.route.tls_secret} if config.route and config.route.tls_secret else {}
+    return {**hub, **tls, **({f"key/{each.name}": each.secret for each in server.access.tenants} if server.access else {})}

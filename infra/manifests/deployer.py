@@ -9,6 +9,7 @@ from typing import Any
 from interlock.infra.catalog.kinds import Kind, Maker, kind_of_object, kinds
 from interlock.infra.config.cluster import ClusterConfig, Scope
 from interlock.infra.errors import ConfigError, Problem
+from interlock.infra.manifests.access import keys_objects
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.manifests.namespace import namespace_object
 from interlock.infra.manifests.render import platform_objects, render
@@ -35,7 +36,16 @@ def deployer_objects(config: ClusterConfig, plan: ClusterPlan) -> list[Manifest]
     account = {"kind": "ServiceAccount", "name": NAME, "namespace": space}
     roles = [manifest(f"{RBAC}/v1", "ClusterRole", joined(NAME, plan.stack), None, names, rules=cluster_rules(config, plan))]
     if config.scope is not Scope.PLATFORM:
-        roles.append(manifest(f"{RBAC}/v1", "Role", NAME, space, names, rules=namespace_rules(render(config, plan), space)))
+        roles.append(
+            manifest(
+                f"{RBAC}/v1",
+                "Role",
+                NAME,
+                space,
+                names,
+                rules=namespace_rules([*render(config, plan), *keys_objects(config, plan.stack)], space),
+            )
+        )
     bindings = [
         {
             "apiVersion": role["apiVersion"],
@@ -50,7 +60,8 @@ def deployer_objects(config: ClusterConfig, plan: ClusterPlan) -> list[Manifest]
 
 
 def namespace_rules(objects: Sequence[Manifest], namespace: str) -> list[dict[str, Any]]:
-    """What a serving stack needs inside its namespace: its kinds, and to see pods come up. No Secrets, no pods of its own.
+    """What a serving stack needs inside its namespace: its kinds, and to see pods come up. No pods of its own, and Secrets
+    only where tenants have keys.
 
     Kinds that the present config does not ask for are among them: a later change needs no new role.
     """

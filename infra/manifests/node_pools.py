@@ -6,8 +6,8 @@ from interlock.infra.config.pools import PoolBackend, PoolConfig
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.manifests.placed import put, traced
 from interlock.infra.naming import joined, label
+from interlock.infra.plan.base import Planned
 from interlock.infra.plan.shares import GPU, our_labels
-from interlock.infra.plan.types import Planned
 
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 """Pod annotation: Karpenter leaves the node alone while such a pod runs."""

@@ -7,6 +7,7 @@ from typing import Any
 from interlock.infra.config.pools import Allocation, PoolBackend
 from interlock.infra.config.stores import StoreConfig
 from interlock.infra.engine.options import MANAGED, options
+from interlock.infra.manifests.access import access_mount, access_volume
 from interlock.infra.manifests.common import labels
 from interlock.infra.manifests.dra import CLAIM, claim_name
 from interlock.infra.manifests.node_pools import DO_NOT_DISRUPT
@@ -45,6 +46,7 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
             {"name": "cache", "emptyDir": {}},
             {"name": "tmp", "emptyDir": {}},
             *([runtime_volume(plan.stack)] if needs_archive(server, stores) else []),
+            *([access_volume(server.access)] if server.access and takes_requests(server, pods) else []),
             *put_all(storage.volumes),
         ],
         "containers": [engine_container(server, pool, put_all(storage.mounts), pods)],
@@ -112,6 +114,7 @@ def engine_container(server: PlannedServer, pool: PlannedPool, mounts: list[Any]
             {"name": "cache", "mountPath": CACHE_DIR},
             {"name": "tmp", "mountPath": "/tmp"},
             *([runtime_mount()] if server.supervised else []),
+            *([access_mount()] if server.access and serves else []),
             *mounts,
         ],
     }

@@ -6,6 +6,7 @@ from typing import Any
 from interlock.infra.config.exposure import RouteKind
 from interlock.infra.config.pools import Allocation
 from interlock.infra.config.stores import StoreConfig
+from interlock.infra.manifests.access import access_map
 from interlock.infra.manifests.carried import FACTS, server_facts
 from interlock.infra.manifests.common import Manifest, selector, server_manifest
 from interlock.infra.manifests.dra import claim_template
@@ -21,7 +22,8 @@ def server_objects(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str
     """All objects of ``server``, in the order in which they must exist."""
     config = server.config
     made = group if server.nodes > 1 else deployment
-    objects = [*claimed(plan, server), made(plan, server, stores), service(plan, server)]
+    access = [access_map(plan, server, server.access)] if server.access else []
+    objects = [*claimed(plan, server), *access, made(plan, server, stores), service(plan, server)]
     if server.max_replicas > 1:
         objects.append(budget(plan, server))
     if config.route:

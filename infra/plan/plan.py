@@ -31,6 +31,6 @@ def plan(config: ClusterConfig, stack: str) -> ClusterPlan:
         namespace=config.namespace,
         production=config.production,
         pools=pools,
-        servers=tuple(planned_server(config, index, engine, room[config.servers[index].pool]) for index, engine in enumerate(made)),
+        servers=tuple(planned_server(config, stack, index, engine, room[config.servers[index].pool]) for index, engine in enumerate(made)),
         priority_classes={each.name: joined(stack, each.name) for each in config.platform.priority_classes},
     )

@@ -12,8 +12,9 @@ from interlock.infra.config.models import ImageConfig
 from interlock.infra.config.pools import PoolConfig
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs, ServeArgs
-from interlock.infra.facts.supervisor import MIDDLEWARE
+from interlock.infra.plan.access import decide_access, middleware
 from interlock.infra.plan.derive.engine import Engine, engines, most_replicas, version_of
+from interlock.infra.plan.holders import PlannedAccess
 from interlock.infra.plan.layout import Layout, group_of
 from interlock.infra.plan.models import ModelShape, fit, model_shape
 from interlock.infra.plan.pools import PodDemand, resource_name, shares_per_card
@@ -44,14 +45,13 @@ class Room:
     """Units that the quota of the stack's namespace leaves; None without one."""
 
 
-def planned_server(config: ClusterConfig, index: int, made: Engine, room: Room) -> PlannedServer:
+def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, room: Room) -> PlannedServer:
     """``config.servers[index]`` with every number decided; ``room``: what its pool has left when all servers are placed."""
     server = config.servers[index]
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     image = tracks()[server.image.track.value]
     shape = model_shape(server.model, server.engine.quantization)
-    why = {"weights": _weights(shape), **made.why}
-    why["ray"] = ray_decision(config, index, made.layout)
+    why = {"weights": _weights(shape), **made.why, "ray": ray_decision(config, index, made.layout)}
     engine, lies, offloaded = made.args, made.layout, made.fit.offloaded if made.fit else 0
     demand = PodDemand(server.name, most_replicas(server), lies.units, lies.nodes)
     crowded = beyond_its_share(pool, engine) or beyond_quota(room.quota, demand.units * demand.pods)
@@ -59,18 +59,20 @@ def planned_server(config: ClusterConfig, index: int, made: Engine, room: Room) 
     store = weights_store(config, server)
     start = server_start(server, engine, pool, store, weights=shape.weight_bytes, nodes=lies.nodes)
     supervised = decide_runtime(server, f"servers[{index}]", why)
+    access = decide_access(config, stack, server, engine, supervised=supervised, why=why)
     step, bound = step_seconds(server, predicted_step(made, shape, offloaded))
     times = time_budget(server, start, rollout, demand.count, supervised=supervised, step=step)
-    shm = decide_shm(server, engine, lies, why)
     decide_times(server, times, start, why, waits=rollout.waits(demand.count))
     if supervised:
         decide_hang(server, times, bound, why)
+    shm = decide_shm(server, engine, lies, why)
     return PlannedServer(
         **_identity(config, index),
         **_counts(server, lies, engine),
         resource=resource_name(pool),
-        args=serve_args(server, engine, times.engine_shutdown, model_path(server, store), lies.nodes, supervised=supervised),
+        args=serve_args(server, engine, times.engine_shutdown, model_path(server, store), lies.nodes, access=access, supervised=supervised),
         supervised=supervised,
+        access=access,
         cpu=server.cpu or decide_cpu(pool, lies.units, why),
         memory=decide_memory(server, shape, offloaded // lies.nodes, why, ranks=lies.ranks(engine), shm=bytes_of(shm)),
         shm=shm,
@@ -201,7 +203,9 @@ def image_reference(config: ImageConfig, image: TrackImage) -> str:
     return f"{config.registry.rstrip('/')}/{reference}" if config.registry else reference
 
 
-def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int, path: str, nodes: int, *, supervised: bool) -> ServeArgs:
+def serve_args(
+    server: ServerConfig, engine: EngineArgs, shutdown: int, path: str, nodes: int, *, access: PlannedAccess | None, supervised: bool
+) -> ServeArgs:
     """The whole command line. A folder is one revision already, so none is named beside it."""
     return ServeArgs(
         model=path,
@@ -210,7 +214,7 @@ def serve_args(server: ServerConfig, engine: EngineArgs, shutdown: int, path: st
         engine=engine,
         shutdown_timeout=None if comes_later("--shutdown-timeout", version_of(server)) else shutdown,
         api_server_count=1 if engine.dp > 1 and "api_server_count" not in engine.stated() else None,
-        middleware=(MIDDLEWARE,) if supervised else (),
+        middleware=middleware(access, supervised=supervised),
         group=group_of(server, engine, nodes),
         extra=tuple(server.extra.args),
     )

@@ -2,21 +2,17 @@
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import ServeArgs
+from interlock.infra.plan.base import Planned
+from interlock.infra.plan.holders import PlannedAccess
 from interlock.infra.plan.reasons import Reason
 from interlock.infra.rules.findings import Finding, Fix, blocking
 from interlock.infra.sizing.start import StartTime
 
 PLAN_VERSION = 1
-
-
-class Planned(BaseModel):
-    """Base of planned values."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
 
 class NodeUse(Planned):
@@ -182,6 +178,8 @@ class PlannedServer(Planned):
     """Command that starts the engine."""
     supervised: bool
     """Whether the engine runs under the supervisor."""
+    access: PlannedAccess | None = None
+    """Who may ask it; None = it asks for no tenant's key."""
     args: ServeArgs
     """Engine arguments."""
     env: dict[str, str]

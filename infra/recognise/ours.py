@@ -71,6 +71,7 @@ def _workload(workload: Workload) -> Workload:
         weight_bytes=part(model, "weight_bytes", int, place),
         config=part(model, "config", dict, place).value,
         load_seconds=part(data, "load_seconds", (int, float), PLACE),
+        open=part(data, "open", bool, PLACE),
         longest_step=part(data, "longest_step_seconds", (int, float), PLACE),
         least_load_seconds=part(data, "least_load_seconds", (int, float), PLACE),
     )

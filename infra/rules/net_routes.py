@@ -7,6 +7,7 @@ from typing import Any
 
 from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Bundle, Route, Service, Workload
+from interlock.infra.facts.supervisor import KEYS
 from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.net_services import same_namespace, serving_pods
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
@@ -190,9 +191,11 @@ def buffering(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             yield Hit("metadata.annotations", text, 'add nginx.org/proxy-buffering: "false"', origin=route.origin)
 
 
-def _keyed(workload: Workload) -> bool:
+def keyed(workload: Workload) -> bool:
+    """Whether an engine asks for a key, its own or a tenant's; one whose command line is not known counts as asking."""
     engine = workload.engine
-    return not engine.complete or not engine.flag("api-key").absent or "VLLM_API_KEY" in engine.env
+    own = not engine.flag("api-key").absent or "VLLM_API_KEY" in engine.env
+    return not engine.complete or own or any(each.name == "middleware" and each.value.value == KEYS for each in engine.flags)
 
 
 def _internal(service: Service) -> bool:
@@ -215,7 +218,7 @@ def open_load_balancer(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         if not (service.type.known and service.type.get() == "LoadBalancer") or _internal(service):
             continue
         for workload, _ in serving_pods(service, bundle):
-            if not _keyed(workload):
+            if not keyed(workload):
                 text = f"a load balancer leads to {workload.origin.name}, and the engine asks for no key"
                 remedy = "make the Service ClusterIP behind a gateway with keys, or give the engine VLLM_API_KEY from a Secret"
                 yield Hit(service.type.path or "spec.type", text, remedy, "LoadBalancer", origin=service.origin)

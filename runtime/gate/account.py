@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from functools import lru_cache
 
 from interlock.runtime.asgi import App, Receive, Scope, Send
 from interlock.runtime.gate import routes, told
@@ -31,6 +32,12 @@ def write(line: bytes) -> None:
         return
 
 
+@lru_cache(4096)
+def beginning(tenant: str, model: str, route: str) -> str:
+    """How the line of such a request begins, as the begin of a JSON object."""
+    return json.dumps({"interlock": "access", "tenant": tenant, "model": model, "route": route})[:-1]
+
+
 class Account:
     """Writes what every request was, when it is over, however it ended."""
 
@@ -40,6 +47,7 @@ class Account:
         self.app, self.say = app, say
         self.files = files(folder or load(os.environ).access)
         self.counters = count()
+        self.second, self.stamped = -1.0, ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes a request on, and looks at its answer."""
@@ -55,6 +63,12 @@ class Account:
             FINISHED.pop(ticket.id, None)
             self.note(ticket, used)
 
+    def stamp(self) -> str:
+        """The wall clock to the second, written once for each."""
+        if (second := time.monotonic() // 1) != self.second:
+            self.second, self.stamped = second, stamp()
+        return self.stamped
+
     def note(self, ticket: Ticket, used: Usage) -> None:
         """Log and counters."""
         answer = ticket.answer
@@ -65,23 +79,18 @@ class Account:
         model = ticket.model if ticket.model in policy.models else OTHER if ticket.model else ""
         if self.counters:
             self.counters.note((tenant, model), status, used, first, queued)
-        line = {
-            "interlock": "access",
-            "time": stamp(),
-            "id": ticket.id,
-            "tenant": ticket.tenant,
-            "model": model,
-            "route": ticket.route if ticket.route in routes.NAMED or ticket.route in policy.routes else OTHER,
-            "status": status,
-            "prompt_tokens": used.prompt,
-            "completion_tokens": used.completion,
-            "seconds": round(time.monotonic() - ticket.began, 4),
-        }
-        for name, value in (("first_seconds", first), ("queue_seconds", queued)):
-            if value >= 0:
-                line[name] = round(value, 4)
-        words = {"counted": used.counted, "refused": ticket.refused, "client_id": ticket.client_id}
-        line.update({name: text for name, text in words.items() if text})
+        seconds = time.monotonic() - ticket.began
+        named = ticket.route if ticket.route in routes.NAMED or ticket.route in policy.routes else OTHER
+        more = "".join(f',"{name}":{value:.4f}' for name, value in (("first_seconds", first), ("queue_seconds", queued)) if value >= 0)
+        if used.counted:
+            more += f',"counted":"{used.counted}"'
+        if ticket.refused:
+            more += f',"refused":"{ticket.refused}"'
+        if ticket.client_id:
+            more += f',"client_id":{json.dumps(ticket.client_id)}'
         if answer and answer.status and not answer.ended:
-            line["cut"] = True
-        self.say(json.dumps(line).encode() + b"\n")
+            more += ',"cut":true'
+        self.say(
+            f'{beginning(ticket.tenant, model, named)},"time":"{self.stamp()}","id":"{ticket.id}","status":{status},'
+            f'"prompt_tokens":{used.prompt},"completion_tokens":{used.completion},"seconds":{seconds:.4f}{more}}}\n'.encode()
+        )

@@ -82,24 +82,24 @@ class Keys:
         if scope["type"] != "http" or not reaches(method, ticket.route, policy):
             return refusals.CLOSED
         scope["headers"] = [each for each in scope["headers"] if not each[0].startswith(CHOOSES)]
-        return None if method == "GET" else await self.judge_body(ticket, scope, receive, tenant)
+        return None if method == "GET" else await judge_body(ticket, scope, receive, tenant, policy)
 
-    async def judge_body(self, ticket: Ticket, scope: Scope, receive: Receive, tenant: Tenant) -> Refusal | None:
-        """The same for what is asked of the engine."""
-        policy = self.files.policy
-        length = header(scope, b"content-length") or b"0"
-        if length.isdigit() and int(length[:20]) > policy.most_body:
-            return refusals.TOO_LARGE
-        try:
-            await ticket.read(receive, policy.most_body)
-        except TooLargeError:
-            return refusals.TOO_LARGE
-        except GoneError:
-            return refusals.GONE
-        asked = ticket.parse()
-        if asked is None:
-            ticket.model = policy.model
-            return None if tenant.models is None else refusals.UNREAD_MODEL
-        model = asked.get("model") or policy.model
-        ticket.model = model if isinstance(model, str) else policy.model
-        return None if isinstance(model, str) and tenant.may_use(model) else refusals.NO_MODEL
+
+async def judge_body(ticket: Ticket, scope: Scope, receive: Receive, tenant: Tenant, policy: Policy) -> Refusal | None:
+    """Why a tenant may not have what is asked of the engine; None = it may."""
+    length = header(scope, b"content-length") or b"0"
+    if length.isdigit() and int(length[:20]) > policy.most_body:
+        return refusals.TOO_LARGE
+    try:
+        await ticket.read(receive, policy.most_body)
+    except TooLargeError:
+        return refusals.TOO_LARGE
+    except GoneError:
+        return refusals.GONE
+    asked = ticket.parse()
+    if asked is None:
+        ticket.model = policy.model
+        return None if tenant.models is None else refusals.UNREAD_MODEL
+    model = asked.model or policy.model
+    ticket.model = model if isinstance(model, str) else policy.model
+    return None if isinstance(model, str) and tenant.may_use(model) else refusals.NO_MODEL

@@ -4,8 +4,7 @@ same time, and a fair share of a full server. Nobody is made to wait here: who m
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from interlock.runtime.asgi import App, Receive, Scope, Send
 from interlock.runtime.gate import bucket, refusals
@@ -39,6 +38,7 @@ class Limits:
         self.app, self.clock = app, clock
         self.files = files(folder or load(os.environ).access)
         self.accounts: dict[str, Account] = {}
+        self.running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets a tenant's request pass, counted, or refuses it. What has no tenant is not limited here: Keys refuses it."""
@@ -52,8 +52,11 @@ class Limits:
         refusal = self.judge(account, tenant, policy, asked)
         if refusal is not None:
             return await refuse(ticket, refusal, scope, receive, send)
-        with self.counted(account, ticket, asked):
+        self.begin(account, asked, now)
+        try:
             return await self.app(scope, receive, ticket.watch(send))
+        finally:
+            self.end(account, ticket, asked)
 
     def account(self, tenant: Tenant, now: float) -> Account:
         """The tenant's account at this moment. A limit that was changed holds from now on."""
@@ -80,24 +83,25 @@ class Limits:
         return None if self.fair(tenant.name, policy.capacity) else refusals.SHARE
 
     def fair(self, name: str, capacity: int) -> bool:
-        """Whether the tenant's share of a full server has room."""
-        if not capacity:
+        """Whether the tenant's share of a full server has room. One that is not half full is nobody's to divide."""
+        if self.running * 2 < capacity or not capacity:
             return True
         running = {each: account.running for each, account in self.accounts.items() if account.running}
         recent = self.clock() - REMEMBERED_SECONDS
         wanted = {each: account.peak for each, account in self.accounts.items() if account.peak and account.peaked > recent}
         return bucket.share(running, wanted, capacity, name)
 
-    @contextmanager
-    def counted(self, account: Account, ticket: Ticket, asked: int) -> Iterator[None]:
-        """One request: taken at its begin by an estimate, settled at its end by what was used."""
+    def begin(self, account: Account, asked: int, now: float) -> None:
+        """Takes what one request needs, tokens by an estimate."""
         account.requests, account.tokens = bucket.take(account.requests, 1), bucket.take(account.tokens, asked)
         account.running += 1
+        self.running += 1
         if account.running >= account.peak:
-            account.peak, account.peaked = account.running, self.clock()
-        try:
-            yield
-        finally:
-            account.running -= 1
-            used = ticket.used()
-            account.tokens = bucket.take(account.tokens, (used.prompt or asked) + used.completion - asked)
+            account.peak, account.peaked = account.running, now
+
+    def end(self, account: Account, ticket: Ticket, asked: int) -> None:
+        """Settles it by what was used."""
+        account.running -= 1
+        self.running -= 1
+        used = ticket.used()
+        account.tokens = bucket.take(account.tokens, (used.prompt or asked) + used.completion - asked)

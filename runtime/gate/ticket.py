@@ -1,11 +1,12 @@
 """What is known of one request: made by the outermost of our classes, read and completed by the others."""
 
-import json
+import itertools
 import os
 import time
 from typing import Any
 
 from interlock.runtime.asgi import Message, Receive, Scope, Send
+from interlock.runtime.gate.body import Asked, read
 from interlock.runtime.gate.routes import route_of
 from interlock.runtime.gate.usage import Usage, events, stated
 
@@ -13,6 +14,9 @@ PLACE = "interlock"
 """Where it lies in the scope."""
 REQUEST_ID = b"x-request-id"
 LONGEST_ID = 64
+_process = [os.urandom(6).hex()]
+_count = itertools.count()
+os.register_at_fork(after_in_child=lambda: _process.__setitem__(0, os.urandom(6).hex()))
 READ_MOST = 1 << 20
 """Bytes of a whole answer in whose end `usage` is looked for."""
 
@@ -47,11 +51,11 @@ class Ticket:
 
     def __init__(self, scope: Scope) -> None:
         self.began = time.monotonic()
-        self.id, self.client_id = os.urandom(12).hex(), ""
+        self.id, self.client_id = f"{_process[0]}{next(_count):012x}", ""
         self.tenant = self.kind = self.model = self.refused = ""
         self.route = route_of(scope)
         self.body: bytes | None = None
-        self.asked: dict[str, Any] | None = None
+        self.asked: Asked | None = None
         self.answer: Answer | None = None
         self.usage: Usage | None = None
         self.queued = -1.0
@@ -83,14 +87,10 @@ class Ticket:
         self.body = parts[0] if len(parts) == 1 else b"".join(parts)
         return self.body
 
-    def parse(self) -> dict[str, Any] | None:
-        """The body as the application will read it; None when it is not a JSON object (the application refuses it then)."""
+    def parse(self) -> Asked | None:
+        """What the body says; None when it is not a JSON object (the application refuses it then)."""
         if self.asked is None and self.body:
-            try:
-                found = json.loads(self.body)
-            except (ValueError, RecursionError):
-                return None
-            self.asked = found if isinstance(found, dict) else None
+            self.asked = read(self.body)
         return self.asked
 
     def replay(self, receive: Receive) -> Receive:

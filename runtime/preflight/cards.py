@@ -9,6 +9,8 @@ LIBRARY = "libnvidia-ml.so.1"
 NOT_SUPPORTED = 3
 INSUFFICIENT_SIZE = 7
 MOST_PROCESSES = 64
+GPU_SENSOR = 0
+"""NVML_TEMPERATURE_GPU."""
 
 
 class UnseenError(Exception):
@@ -65,6 +67,28 @@ def read(load: Callable[[str], Any] = ctypes.CDLL) -> Machine:
         _call(library, "nvmlDeviceGetCount_v2", ctypes.byref(count))
         driver = _text(library, "nvmlSystemGetDriverVersion")
         return Machine(driver, tuple(_card(library, index) for index in range(count.value)))
+    finally:
+        library.nvmlShutdown()
+
+
+def hottest(load: Callable[[str], Any] = ctypes.CDLL) -> int | None:
+    """Degrees Celsius of the hottest card that this container sees; None when nobody can say."""
+    try:
+        library = load(LIBRARY)
+        _call(library, "nvmlInit_v2")
+    except (OSError, UnseenError):
+        return None
+    try:
+        count, found = ctypes.c_uint(), list[int]()
+        _call(library, "nvmlDeviceGetCount_v2", ctypes.byref(count))
+        for index in range(count.value):
+            handle, celsius = ctypes.c_void_p(), ctypes.c_uint()
+            _call(library, "nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
+            _call(library, "nvmlDeviceGetTemperature", handle, ctypes.c_int(GPU_SENSOR), ctypes.byref(celsius))
+            found.append(int(celsius.value))
+        return max(found, default=None)
+    except UnseenError:
+        return None
     finally:
         library.nvmlShutdown()
 

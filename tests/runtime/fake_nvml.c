@@ -28,6 +28,7 @@ int nvmlDeviceGetMemoryInfo(void *handle, memory_t *out) {
     out->free = out->total - out->used;
     return 0;
 }
+int nvmlDeviceGetTemperature(void *handle, int sensor, unsigned *out) { *out = (unsigned)(number("FAKE_HEAT", 60) + (long)handle - 1000); return sensor; }
 int nvmlDeviceGetMigMode(void *handle, unsigned *now, unsigned *later) {
     long mig = number("FAKE_MIG", 0);
     *now = *later = (unsigned)(mig > 0);

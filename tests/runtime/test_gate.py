@@ -14,10 +14,14 @@ import pytest
 
 from interlock.runtime.gate import access, ticket, told, watched
 from interlock.runtime.gate.account import Account
+from interlock.runtime.gate.body import LONG, Asked, with_field
+from interlock.runtime.gate.body import read as read_body
 from interlock.runtime.gate.counters import Counters
+from interlock.runtime.gate.governor import Governor, adjusted
 from interlock.runtime.gate.keys import Keys
 from interlock.runtime.gate.limits import Limits
 from interlock.runtime.gate.operator import read_word
+from interlock.runtime.gate.priority import Priority, deadline
 from tools.runtime.ask import Reply, Request, ask
 from tools.runtime.fake_routes import FakeVllm
 
@@ -348,3 +352,95 @@ def test_a_class_works_alone(tmp_path: Path) -> None:
     for make in makers:
         assert asyncio.run(ask(make(), Request(key=KEY))).status == 200
     assert os.environ["INTERLOCK_BOARD"]
+
+
+def test_a_client_cannot_choose_its_priority_and_the_patient_tenant_waits_longer(tmp_path: Path) -> None:
+    write(tmp_path, {"team-a": {"class": "interactive"}, "team-b": {"class": "batch"}})
+    engine = FakeVllm()
+    app = Keys(Priority(engine, str(tmp_path), clock=lambda: 1000.0), str(tmp_path))
+    body = {"prompt": "x" * 4000, "max_tokens": 10, "priority": -5}
+    for key in (KEY, OTHER):
+        asyncio.run(ask(app, Request(key=key, body=body, headers={"X-Vllm-Priority": "-9", "content-length": "9"})))
+    (_, first_headers, first), (_, second_headers, second) = engine.arrived
+    assert 1_000_000 < first["priority"] < second["priority"]
+    assert [first_headers["x-vllm-priority"], second_headers["x-vllm-priority"]] == [str(first["priority"]), str(second["priority"])]
+    assert {name: value for name, value in first.items() if name != "priority"} == {"prompt": "x" * 4000, "max_tokens": 10}
+
+
+@pytest.mark.parametrize("body", [b"{}", b" { } \n", b'{"a": "}"}', b'{"priority": 3, "a": 1}', '{"a":"\u00fc"}'.encode("utf-16")])
+def test_whatever_the_body_looks_like_the_field_is_what_is_set(body: bytes) -> None:
+    asked = json.loads(body)
+    assert json.loads(with_field(body, read_body(body) or Asked(), b"priority", 7)) == {**asked, "priority": 7}
+
+
+def test_nobody_who_comes_after_a_deadline_goes_first() -> None:
+    patient = deadline(0, "batch", 8000, 2000)
+    assert deadline(patient / 1000 + 0.001, "interactive", 0, 0) > patient
+    assert deadline(0, "interactive", 100, 10**12) == 32_768 + 100
+
+
+def test_heat_lowers_admission_and_no_request_that_runs_is_dropped(tmp_path: Path) -> None:
+    write(tmp_path, capacity=9)
+    engine, state = FakeVllm(pause=0.001), {"now": 0.0, "heat": 60}
+    app = Governor(engine, str(tmp_path), clock=lambda: state["now"], hottest=lambda: int(state["heat"]))
+
+    def at(now: float, heat: int) -> int:
+        state.update(now=now, heat=heat)
+
+        async def many() -> list[Reply]:
+            return await asyncio.gather(*(ask(app, Request(body={"stream": True})) for _ in range(12)))
+
+        replies = asyncio.run(many())
+        assert all(reply.pieces[-2:] == [b"data: [DONE]\n\n", b""] for reply in replies if reply.status == 200)
+        return sum(reply.status == 200 for reply in replies)
+
+    assert at(1, 60) == 9
+    assert at(2, 90) == 1  # nothing ran when the heat was seen
+    assert at(3, 82) == 1
+    assert at(6, 70) == 4
+    assert at(60, 70) == 9
+
+
+@pytest.mark.parametrize("running", [0, 50, 200])
+def test_the_limit_stays_between_one_and_what_the_engine_takes(running: int) -> None:
+    limit = 100
+    for heat in (90, 90, 84, 90, 70, 99, 99, 99, 99, 99):
+        limit = adjusted(limit, running, heat, 100)
+        assert 1 <= limit <= 100
+    for _ in range(200):
+        limit = adjusted(limit, running, 60, 100)
+    assert limit == 100
+
+
+def test_a_card_that_nobody_can_ask_lets_everybody_in(tmp_path: Path) -> None:
+    app = Governor(FakeVllm(), str(tmp_path), hottest=lambda: None)
+    assert asyncio.run(ask(app, Request())).status == 200
+
+
+PAD = "x" * LONG
+NESTED = [{"role": "user", "content": PAD, "metadata": {"model": "chat"}}]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"model": "sql", "messages": [PAD]},
+        {"messages": [PAD], "model": "sql", "n": [1, {"a": 2}]},
+        {"messages": NESTED},
+        {"messages": NESTED, "model": "sql"},
+        {"messages": [PAD, "model"], "n": 1},
+        {"messages": [PAD], "user": "model"},
+        {"messages": [PAD + '"model":"chat"'], "model": None},
+        {"messages": [PAD], "n": 1},
+        [PAD, {"model": "chat"}],
+    ],
+)
+def test_of_a_long_body_the_same_is_read_as_by_a_whole_parse(body: Any) -> None:
+    for text in (json.dumps(body), json.dumps(body, separators=(",", ":")), json.dumps(body).replace('"model"', '"\\u006dodel"', 1)):
+        found = read_body(text.encode())
+        assert (found.model if found else "none") == (json.loads(text).get("model") if isinstance(body, dict) else "none")
+
+
+def test_a_model_that_stands_twice_in_a_long_body_is_the_last() -> None:
+    found = read_body(f'{{"model":"chat","prompt":"{PAD}","model":"sql"}}'.encode())
+    assert found == Asked("sql")

@@ -63,6 +63,8 @@ class Case:
     engine: EngineArgs
     """Arguments decided so far; at the beginning those of the config."""
     most_replicas: int = 1
+    tiered: bool = False
+    """Whether its tenants differ in their patience."""
 
     @cached_property
     def given(self) -> frozenset[str]:

@@ -10,12 +10,14 @@ from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs
 from interlock.infra.facts.room import Pods, packed
+from interlock.infra.plan.access import tiers_matter
 from interlock.infra.plan.derive.adapters import slots
 from interlock.infra.plan.derive.admission import admission
 from interlock.infra.plan.derive.batch import overlap, sequences, step_tokens
 from interlock.infra.plan.derive.case import Case, Choice, Decide
 from interlock.infra.plan.derive.context import context
 from interlock.infra.plan.derive.family import dialect, modalities, runner
+from interlock.infra.plan.derive.order import order
 from interlock.infra.plan.derive.parallel import Size, Sizes, sizes
 from interlock.infra.plan.derive.transfer import transfer
 from interlock.infra.plan.layout import Layout, layout
@@ -23,7 +25,7 @@ from interlock.infra.plan.models import Fit, fit
 from interlock.infra.plan.reasons import Reason
 from interlock.infra.plan.shares import fixed_pool, shared_card
 
-ORDER: Sequence[Decide] = (context, sequences, slots, step_tokens, overlap, dialect, admission, transfer)
+ORDER: Sequence[Decide] = (context, sequences, slots, step_tokens, overlap, dialect, admission, order, transfer)
 """What is decided after the size, each on what was decided before."""
 
 
@@ -63,7 +65,8 @@ def _started(config: ClusterConfig, server: ServerConfig) -> tuple[Case, dict[st
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     why: dict[str, Reason] = {}
     engine = shared_card(pool, server.engine, why)
-    case = Case(server, pool, version_of(server), tracks()[server.image.track.value].env, engine, most_replicas(server))
+    tiered = tiers_matter(config, server)
+    case = Case(server, pool, version_of(server), tracks()[server.image.track.value].env, engine, most_replicas(server), tiered)
     if case.simulated:
         told = "the test-only CPU track has no bfloat16 on every processor"
         return case.with_choices(

@@ -1,0 +1,102 @@
+"""Who may ask a server: its tenants with their limits, and the classes in front of the engine that see to it."""
+
+import datetime as dt
+
+from interlock.infra.config.access import KeyHolder
+from interlock.infra.config.cluster import ClusterConfig
+from interlock.infra.config.load import asks_for_keys
+from interlock.infra.config.servers import ServerConfig
+from interlock.infra.engine.args import EngineArgs
+from interlock.infra.errors import ConfigError, Problem
+from interlock.infra.facts.supervisor import ACCOUNT, GOVERNOR, KEYS, LIMITS, MIDDLEWARE, PRIORITY
+from interlock.infra.naming import joined
+from interlock.infra.plan.holders import PlannedAccess, PlannedTenant
+from interlock.infra.plan.reasons import SET, Reason
+from interlock.infra.values import bytes_of
+
+STANDARD = "standard"
+
+
+def tiers_matter(config: ClusterConfig, server: ServerConfig) -> bool:
+    """Whether any tenant of the server says how patient it is, so that requests are to be ordered."""
+    return asks_for_keys(config, server) and any(each.tier for each in holders(config, server))
+
+
+def holders(config: ClusterConfig, server: ServerConfig) -> list[KeyHolder]:
+    """The tenants whose keys open the server."""
+    return [each for each in config.access.tenants if each.servers is None or server.name in each.servers]
+
+
+def keys_secret(stack: str) -> str:
+    """Name of the Secret with the keyed hashes, which the engines mount."""
+    return joined("interlock", stack, "keys")
+
+
+def key_secret(stack: str, tenant: str) -> str:
+    """Name of the Secret that holds a tenant's key."""
+    return joined(stack, tenant, "key")
+
+
+def key_id(tenant: str, rotation: int) -> str:
+    """Id of a tenant's key."""
+    return f"{tenant}-{rotation}"
+
+
+def valid_rotations(tenant: KeyHolder) -> tuple[int, ...]:
+    """Numbers of the keys that are valid, the newest last."""
+    return (tenant.rotation - 1, tenant.rotation) if tenant.overlap and tenant.rotation > 1 else (tenant.rotation,)
+
+
+def decide_access(
+    config: ClusterConfig, stack: str, server: ServerConfig, engine: EngineArgs, *, supervised: bool, why: dict[str, Reason]
+) -> PlannedAccess | None:
+    """Tenants and limits; None for a server without keys. Raises ConfigError where the engine is too old to load what checks them."""
+    if not asks_for_keys(config, server):
+        if server.access.keys is False:
+            why["keys"] = Reason(value="none", reason=SET)
+        return None
+    if not supervised:
+        place = f"servers[{[each.name for each in config.servers].index(server.name)}].access.keys"
+        told = "this vLLM runs without the supervisor, which brings along what checks keys: use a newer image, or keys: false"
+        raise ConfigError([Problem(place, told)])
+    tenants = tuple(_tenant(each, stack) for each in holders(config, server))
+    why["keys"] = Reason(value=", ".join(each.name for each in tenants) or "nobody", reason="tenants of this stack (access.tenants)")
+    return PlannedAccess(
+        tenants=tenants,
+        routes=server.access.routes,
+        max_body_bytes=bytes_of(server.access.max_body),
+        capacity=running_at_once(engine),
+        ordered=tiers_matter(config, server),
+        cooling=server.access.cooling,
+        config_map=joined(server.name, "access"),
+        secret=keys_secret(stack),
+    )
+
+
+def running_at_once(engine: EngineArgs) -> int:
+    """Requests that run at the same time: what is stated, else half of what the engine lets in (admission.py); 0 = not known."""
+    return engine.max_num_seqs * engine.dp if engine.max_num_seqs else (engine.max_num_queued_reqs or 0) // 2
+
+
+def _tenant(holder: KeyHolder, stack: str) -> PlannedTenant:
+    end = dt.datetime.combine(holder.expires + dt.timedelta(days=1), dt.time(), dt.UTC).timestamp() if holder.expires else 0
+    return PlannedTenant(
+        name=holder.name,
+        secret=key_secret(stack, holder.name),
+        tier=holder.tier.value if holder.tier else STANDARD,
+        models=holder.models,
+        requests_per_minute=holder.requests_per_minute or 0,
+        tokens_per_minute=holder.tokens_per_minute or 0,
+        concurrency=holder.concurrency or 0,
+        expires=int(end),
+    )
+
+
+def middleware(access: PlannedAccess | None, *, supervised: bool) -> tuple[str, ...]:
+    """The classes, the innermost first: the last one named is the outermost."""
+    found = [MIDDLEWARE] if supervised else []
+    if access:
+        found += [PRIORITY] if access.ordered else []
+        found += [GOVERNOR] if access.cooling else []
+        found += [LIMITS, KEYS, ACCOUNT]
+    return tuple(found)
