@@ -25,7 +25,7 @@ SEVERAL: Mapping[str, str] = {
 """Options that take several values between commas, in the order in which the table names them; the last of several is its columns."""
 MOST = 1000
 """Sizings of one grid: about a second."""
-_MANY = 10
+_MANY, _PIPED = 10, 120
 
 Sizer = Callable[[dict[str, Any]], SizingResult]
 
@@ -61,7 +61,9 @@ def answer_grid(case: Mapping[str, Any], varied: Mapping[str, Sequence[str]], si
     else:
         from rich.console import Console
 
-        Console().print(_table(case, varied, dict(zip(places, found, strict=True))))
+        screen = Console(highlight=False)
+        shown = screen if screen.is_terminal else Console(highlight=False, width=_PIPED, no_color=True)
+        shown.print(_table(case, varied, dict(zip(places, found, strict=True))))
     return REFUSED if all(each.verdict is Verdict.DOES_NOT_FIT for each in found) else 0
 
 
@@ -83,7 +85,7 @@ def _table(case: Mapping[str, Any], varied: Mapping[str, Sequence[str]], found: 
 
 
 _STYLE = {Verdict.FITS: "green", Verdict.UNSURE: "yellow", Verdict.DOES_NOT_FIT: "red"}
-_LEGEND = "a number: requests of the full length that fit at the same time, for sure; unsure: at least .. at most; no: it does not fit"
+_LEGEND = "a number: requests of the full length that surely fit at the same time; unsure: at least .. at most; no: none fits"
 
 
 def cell(answer: SizingResult) -> str:

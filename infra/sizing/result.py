@@ -125,7 +125,7 @@ class SizingResult:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What of ``unknown`` is no default that was taken: a model that nobody compared, an argument that is not followed."""
+        """What ``unknown`` holds besides defaults: a model that nobody compared, an argument that is not followed."""
         return tuple(text for text in self.unknown if not text.endswith(" taken") and text not in self.reasons)
 
     def to_json(self) -> str:

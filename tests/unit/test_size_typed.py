@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
@@ -181,6 +182,14 @@ def test_size_and_explain_write_the_picture(tmp_path: Path) -> None:
     assert command("explain", "chat", "--stack", "dev", "--plot", str(tmp_path / "b.svg")).exit_code == 0
     assert all((tmp_path / name).read_text().startswith("<svg") for name in ("a.svg", "b.svg"))
     assert "nothing to draw" in run("-m", "Qwen/Qwen3-8B", "-g", "P40", "--plot", str(tmp_path / "c.svg")).stderr
+
+
+def test_the_picture_of_the_documents_is_what_the_command_draws(tmp_path: Path) -> None:
+    page = (ROOT / "docs/size.md").read_text("utf-8")
+    found = re.search(r"^\$ interlock size (.*) --plot docs/card.svg --json$", page, re.MULTILINE)
+    assert found is not None
+    assert run(*shlex.split(found.group(1)), "--plot", str(tmp_path / "card.svg"), "--json").exit_code == 0
+    assert (tmp_path / "card.svg").read_text() == (ROOT / "docs/card.svg").read_text(), "type the command of docs/size.md again"
 
 
 def test_the_page_and_the_picture_have_the_same_colours() -> None:
