@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -56,7 +57,9 @@ def test_a_connector_without_the_hybrid_manager_is_told_for_models_with_windows_
 def test_the_planner_counts_the_windows_that_a_connector_costs() -> None:
     told = next(each for each in found(connected(GPT, "LMCacheConnectorV1")) if each.code == "MEM-016")
     assert "12 of 24 layers keep the whole context" in told.summary
-    assert "the KV pool holds 37.67 instead of 50.08 requests of 32768 tokens" in told.summary
+    held = re.search(r"the KV pool holds ([\d.]+) instead of ([\d.]+) requests of 32768 tokens", told.summary)
+    # Half of the layers keep the whole context instead of 128 tokens.
+    assert held and 0.7 < float(held[1]) / float(held[2]) < 0.8
 
 
 def ray_service(*changes: Callable[[Manifest], None]) -> Manifest:
@@ -66,10 +69,10 @@ def ray_service(*changes: Callable[[Manifest], None]) -> Manifest:
     return made
 
 
-def variables(head: bool = True, workers: bool = True, **values: str) -> Callable[[Manifest], None]:
+def variables(values: dict[str, str], *, workers: bool = True) -> Callable[[Manifest], None]:
     def change(made: Manifest) -> None:
         cluster = made["spec"]["rayClusterConfig"]
-        groups = [*([cluster["headGroupSpec"]] if head else []), *(cluster["workerGroupSpecs"] if workers else [])]
+        groups = [cluster["headGroupSpec"], *(cluster["workerGroupSpecs"] if workers else [])]
         for group in groups:
             group["template"]["spec"]["containers"][0]["env"] = [{"name": name, "value": value} for name, value in values.items()]
 
@@ -102,19 +105,19 @@ BODIES = {"RAY_SERVE_ENABLE_HA_PROXY": "1", "RAY_SERVE_INGRESS_REQUEST_ROUTER_FO
 @pytest.mark.parametrize(
     ("code", "level", "changes"),
     [
-        ("RAY-018", "error", [variables(**STREAMING), application(second)]),
-        ("RAY-018", "error", [variables(**STREAMING), application(adapters)]),
-        ("RAY-018", "error", [variables(**STREAMING), application(lambda each: each.update(ingress_cls_config={"ingress_cls": "a:B"}))]),
-        ("RAY-018", "warning", [variables(workers=False, **STREAMING)]),
+        ("RAY-018", "error", [variables(STREAMING), application(second)]),
+        ("RAY-018", "error", [variables(STREAMING), application(adapters)]),
+        ("RAY-018", "error", [variables(STREAMING), application(lambda each: each.update(ingress_cls_config={"ingress_cls": "a:B"}))]),
+        ("RAY-018", "warning", [variables(STREAMING, workers=False)]),
         ("RAY-018", "none", [application(second), application(adapters)]),
-        ("RAY-018", "none", [variables(**STREAMING)]),
-        ("RAY-018", "none", [variables(**STREAMING, **BODIES), application(adapters)]),
-        ("RAY-019", "warning", [variables(**BODIES)]),
-        ("RAY-019", "warning", [variables(**BODIES, RAY_SERVE_HAPROXY_MAXCONN="2048")]),
-        ("RAY-019", "none", [variables(**BODIES, RAY_SERVE_HAPROXY_MAXCONN="1000")]),
-        ("RAY-019", "none", [variables(RAY_SERVE_ENABLE_HA_PROXY="1")]),
-        ("RAY-019", "none", [variables(**BODIES, RAY_SERVE_HAPROXY_MAXCONN="many")]),
-        ("ROLL-021", "info", [variables(RAY_SERVE_ENABLE_HA_PROXY="1")]),
+        ("RAY-018", "none", [variables(STREAMING)]),
+        ("RAY-018", "none", [variables(STREAMING | BODIES), application(adapters)]),
+        ("RAY-019", "warning", [variables(BODIES)]),
+        ("RAY-019", "warning", [variables(BODIES | {"RAY_SERVE_HAPROXY_MAXCONN": "2048"})]),
+        ("RAY-019", "none", [variables(BODIES | {"RAY_SERVE_HAPROXY_MAXCONN": "1000"})]),
+        ("RAY-019", "none", [variables({"RAY_SERVE_ENABLE_HA_PROXY": "1"})]),
+        ("RAY-019", "none", [variables(BODIES | {"RAY_SERVE_HAPROXY_MAXCONN": "many"})]),
+        ("ROLL-021", "info", [variables({"RAY_SERVE_ENABLE_HA_PROXY": "1"})]),
     ],
 )
 def test_ray_serve_streams_directly_only_as_its_builder_and_its_proxy_can(code: str, level: str, changes: list[Any]) -> None:
