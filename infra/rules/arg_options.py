@@ -182,6 +182,12 @@ _ADVICE = (
         "moves weights to host memory and reads them in every step; it makes no room for prompts",
         "use more GPUs",
     ),
+    (
+        "quantization",
+        "bitsandbytes",
+        "is none of the optimized methods, as the engine says at its start: slower than 16-bit weights; from 0.28 it is not loaded",
+        "use a checkpoint in FP8, AWQ or GPTQ form",
+    ),
     ("preemption-mode", None, "does nothing in today's engine, which recomputes", "remove it"),
 )
 
@@ -191,7 +197,7 @@ _ADVICE = (
     Severity.INFO,
     demand="Options are set for what they really do.",
     reason="Widely read advice about them is out of date or was never right.",
-    source="vllm/config/cache.py, vllm/config/scheduler.py, vllm/config/compilation.py of 0.33",
+    source="vllm/config/cache.py, scheduler.py and compilation.py of 0.33; _verify_quantization of 0.10.2 (bitsandbytes)",
     remedy="Leave them to the engine.",
     links=("https://docs.vllm.ai/en/latest/configuration/optimization/",),
 )

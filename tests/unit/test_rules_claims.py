@@ -48,6 +48,8 @@ CLAIMS = [
     ("--enable-metrics must be added", "ARG-001", server(["--enable-metrics"])),
     ("--block-size for small cards", "ARG-017", server(["--block-size=32"])),
     ("--cpu-offload-gb for long prompts", "ARG-017", server(["--cpu-offload-gb=4"])),
+    ("bitsandbytes in production", "ARG-017", server(["--quantization=bitsandbytes"], image="vllm/vllm-openai:v0.10.2")),
+    ("hard spread over nodes", "ROLL-024", examples()["ROLL-024"]),
     ("AWQ on V100 with today's engine", "GPU-015", server(["--dtype=half"], gpu="Tesla-V100-SXM2-32GB")),
     ("python -m vllm.entrypoints", "ARG-009", examples()["ARG-009"]),
     ("latest in production", "VER-001", server([], image="vllm/vllm-openai:latest")),
