@@ -82,7 +82,7 @@ def _bounds(source: Origin, predictor: Node) -> Iterator[DocumentProblem]:
 def _scaled(item: Workload, predictor: Node) -> Workload:
     minimum, maximum = predictor["minReplicas"].integer(), predictor["maxReplicas"].integer()
     fixed = maximum.known and minimum.known and maximum.get() <= minimum.get()
-    return replace(item, replicas=minimum.default(1), autoscaled=bool(predictor["maxReplicas"]) and not fixed)
+    return replace(item, replicas=known(1) if minimum.absent else minimum, autoscaled=bool(predictor["maxReplicas"]) and not fixed)
 
 
 def _model(root: Node, source: Origin, context: Context, predictor: Node, model: Node) -> Result:

@@ -10,6 +10,8 @@ from interlock.infra.recognise.document import Document, Node, origin
 
 _LONGEST = 2_000_000
 _MANY = 2000
+# Texts without any of these watch something else.
+_OF_ENGINES = ("vllm", "ray", "gpu")
 
 
 def read_rules(root: Node, document: Document, context: Context) -> Iterator[Query]:
@@ -38,7 +40,7 @@ def read_dashboard(root: Node, document: Document, context: Context) -> Iterator
 
 def _embedded(node: Node, root: Node, document: Document, context: Context) -> Iterator[Query]:
     text = node.string()
-    if not 20 < len(text) < _LONGEST or not ("vllm" in text or "ray" in text):
+    if not 20 < len(text) < _LONGEST or not any(word in text for word in _OF_ENGINES):
         return
     if not ('"expr"' in text or "expr:" in text or "seriesQuery" in text):
         return

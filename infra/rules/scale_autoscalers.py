@@ -75,7 +75,8 @@ def both_kinds(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
 def replicas_stated(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for scaler in bundle.autoscalers:
         workload = target_of(scaler, bundle)
-        if workload and workload.replicas.known and not workload.autoscaled:
+        # A count without a place is the kind's own default.
+        if workload and workload.replicas.known and workload.replicas.path and not workload.autoscaled:
             count = workload.replicas.get()
             text = f"replicas {count} beside an autoscaler: every apply sets the count back and drops running replicas"
             path = where(workload, Place.REPLICAS, workload.replicas)

@@ -123,7 +123,7 @@ def routes(k8s: Mapping[str, Any]) -> list[Manifest]:
 
 def scalers(k8s: Mapping[str, Any]) -> list[Manifest]:
     found = []
-    target = {"kind": "Deployment", "name": "engine"}
+    target = {"kind": "Deployment" if k8s.get("kind") is None else str(k8s["kind"]), "name": "engine"}
     meta = {"name": "engine", "namespace": "models"}
     query = first(k8s, "keda_query", "query", "metric_query", "promql", "prometheus_query")
     if query or "KEDA" in str(k8s.get("scaler") or ""):
