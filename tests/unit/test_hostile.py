@@ -1,7 +1,7 @@
 """A hostile document is answered, quickly and without a traceback."""
 
-from tools.hostile.__main__ import MOST_SECONDS, survey
-from tools.hostile.documents import KINDS, hostile
+from tools.bench.hostile import MOST_SECONDS, survey
+from tools.bench.hostile_documents import KINDS, hostile
 
 
 def test_hostile_documents_end_in_findings_or_a_message() -> None:

@@ -1,6 +1,6 @@
 """Checks hostile documents one by one: no traceback, and bounded time and memory.
 
-usage: python -m tools.hostile [--count N] [--first SEED]
+usage: python -m tools.bench.hostile [--count N] [--first SEED]
 """
 
 import argparse
@@ -19,8 +19,8 @@ from interlock.cli.check.run import check_reading
 from interlock.cli.reading import read_paths
 from interlock.cli.report import FORMATS, report
 from interlock.infra.errors import InterlockError
+from tools.bench.hostile_documents import hostile
 from tools.common import run_main, say
-from tools.hostile.documents import hostile
 
 MOST_SECONDS = 5.0
 """Processor time that one document may take."""
@@ -82,7 +82,7 @@ def survey(seeds: Iterable[int]) -> Survey:
 
 def main(arguments: list[str]) -> int:
     """Entry point."""
-    parser = argparse.ArgumentParser(prog="python -m tools.hostile", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.bench.hostile", description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0)
     options = parser.parse_args(arguments)
