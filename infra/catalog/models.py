@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -220,8 +220,15 @@ def find(name: str) -> Entry | None:
             return _variant(name, known, stored)
         step = _shorter(plain)
         if step is None:
-            return None
+            return _in_brackets(name)
         plain, stored = step[0], stored or step[1]
+
+
+def _in_brackets(name: str) -> Entry | None:
+    """The model that stands in brackets behind a name of somebody's own: ``our-chat (Qwen/Qwen3-8B)``; a word among others is not one."""
+    parts = (part.strip() for inside in re.findall(r"\(([^()]*)\)", name) for part in inside.split(","))
+    found = next((each for part in parts if part and " " not in part and (each := find(part)) is not None), None)
+    return replace(found, name=name, own=False) if found is not None else None
 
 
 def of_its_maker(name: str) -> bool:

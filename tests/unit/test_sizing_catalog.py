@@ -53,6 +53,14 @@ def test_labels_and_product_names_find_the_card(name: str, found: str) -> None:
     assert card.name == found
 
 
+def test_a_model_in_brackets_behind_a_name_of_ones_own_is_found_and_a_word_among_others_is_not() -> None:
+    found = models.find("our-chat (v2, Qwen/Qwen3-8B-AWQ)")
+    assert found is not None
+    assert (found.quantization, found.config["hidden_size"]) == ("awq", 4096)
+    assert models.find("our-chat (like Qwen3-8B)") is None
+    assert models.find("our-chat ()") is None
+
+
 def test_a_mig_layout_that_cannot_exist_says_why() -> None:
     card = gpu("A100-80GB")
     assert card is not None
