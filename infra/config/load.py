@@ -109,6 +109,7 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
             if store is not None and store not in stores:
                 yield f"servers[{index}].{field}", f"{store!r} is not a store of this stack; stores: {_listed(stores)}"
         yield from _taken(config, index)
+        yield from _fetched(config, index)
         yield from _directives(server.extra.pod_patch, f"servers[{index}].extra.pod_patch")
         if len(server.name) + LONGEST_SUFFIX > LABEL_LIMIT:
             room = LABEL_LIMIT - LONGEST_SUFFIX
@@ -123,6 +124,7 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
             f"{config.namespace!r} is there in every cluster and cannot be made: choose another, or set create_namespace: false",
         )
     yield from _store_references(config, stores)
+    yield from _nodes_of_two_pools(config)
     yield from _unpinned(config) if config.production else ()
     for index, tenant in enumerate(config.tenants):
         for pool in tenant.gpus:
@@ -170,6 +172,15 @@ def _store_references(config: ClusterConfig, stores: list[str]) -> Iterator[tupl
             yield f"stores[{index}].source", f"{store.source!r} is on single nodes itself; copy from a store that every node reaches"
 
 
+def _nodes_of_two_pools(config: ClusterConfig) -> Iterator[tuple[str, str]]:
+    """Nodes that an earlier pool has: their labels would be those of whichever is applied last."""
+    owners: dict[str, str] = {}
+    for index, pool in enumerate(config.pools):
+        for place, name in enumerate(pool.node_names):
+            if owners.setdefault(name, pool.name) != pool.name:
+                yield f"pools[{index}].node_names[{place}]", f"{name!r} is a node of pool {owners[name]} already; a node has one pool"
+
+
 def _unpinned(config: ClusterConfig) -> Iterator[tuple[str, str]]:
     """Images that the config names without a digest; those of the tracks are the catalog's to pin."""
     images = [("platform.gpu_layer.image", config.platform.gpu_layer.image)]
@@ -209,6 +220,16 @@ def _taken(config: ClusterConfig, index: int) -> Iterator[tuple[str, str]]:
             shown = f"{own.host}{both[0]} leads to server {other.name} already: one of the two would get every request"
             yield f"servers[{index}].route.host", f"{shown}; give each a host of its own"
             return
+
+
+def _fetched(config: ClusterConfig, index: int) -> Iterator[tuple[str, str]]:
+    """A revision that is asked for where the store fetches other ones of the same model: its folder would never be there."""
+    server = config.servers[index]
+    fetched = [each for store in config.stores if store.name == server.weights for each in store.prefetch]
+    brought, wanted = [each.revision for each in fetched if each.model == server.model.id], server.model.revision
+    if brought and wanted and wanted not in brought and not server.model.path:
+        told = f"{wanted!r} is not what store {server.weights} fetches of this model ({_listed(brought)})"
+        yield f"servers[{index}].model.revision", f"{told}: state the same revision in both, or leave it out here"
 
 
 def _directives(patch: Any, path: str) -> Iterator[tuple[str, str]]:

@@ -144,6 +144,8 @@ class PoolConfig(Config):
             raise ValueError(f"node_names are for existing nodes; the {self.backend} backend makes its own")
         if self.node_names and len(self.node_names) != self.nodes:
             raise ValueError(f"nodes is {self.nodes}, but node_names lists {len(self.node_names)}")
+        if twice := [name for name in dict.fromkeys(self.node_names) if self.node_names.count(name) > 1]:
+            raise ValueError(f"node_names lists {twice[0]} twice: name each node once")
         if self.allocation is Allocation.CLAIM and self.share.kind in (Sharing.TIME_SLICING, Sharing.MPS):
             raise ValueError(f"{self.share.kind} is a setting of the device plugin; claims give whole cards or MIG instances")
         return self

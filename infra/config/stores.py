@@ -127,4 +127,6 @@ class StoreConfig(Config):
             )
         if self.prefetch and self.kind in READ_ONLY:
             raise ValueError(f"prefetch writes into the store, and kind {self.kind} is read only")
+        if self.prefetch and self.kind in (StoreKind.CLAIM, StoreKind.EXISTING_CLAIM) and self.access is AccessMode.READ_ONLY_MANY:
+            raise ValueError("prefetch writes into the store, and access ReadOnlyMany forbids it: write ReadWriteMany, or remove prefetch")
         return self

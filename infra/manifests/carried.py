@@ -24,6 +24,7 @@ def server_facts(plan: ClusterPlan, server: PlannedServer) -> Encoded:
     # Whoever judges asks the catalog for the rest, as the plan does: only what a person stated is carried.
     told = {
         **({"weight_bytes": put(int(model.weights_gib * GIB), "model.weights_gib")} if model.weights_gib else {}),
+        **({"max_position": put(model.max_position, "model.max_position")} if model.max_position else {}),
         **({"config": put(dict(model.config), "model.config")} if isinstance(model.config, Mapping) else {}),
     }
     return Encoded(

@@ -47,9 +47,9 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
             {"name": "tmp", "emptyDir": {}},
             *([runtime_volume(plan.stack)] if needs_archive(server, stores) else []),
             *([access_volume(server.access)] if server.access and takes_requests(server, pods) else []),
-            *put_all(storage.volumes),
+            *storage.volumes,
         ],
-        "containers": [engine_container(server, pool, put_all(storage.mounts), pods)],
+        "containers": [engine_container(server, pool, storage.mounts, pods)],
         **{key: put(value, "weights", "stores") for key, value in storage.pod.items()},
     }
     if pool.allocation == Allocation.CLAIM.value:
@@ -62,11 +62,6 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
     patched = merged(spec, config.extra.pod_patch, "extra.pod_patch")
     whole = supervised(patched, ENGINE, server, pool, pods) if server.supervised else patched
     return {"metadata": pod_metadata(plan, server, pool, pods), "spec": whole}
-
-
-def put_all(items: list[dict[str, Any]]) -> list[Any]:
-    """What stores add to a pod: from the store that the server names."""
-    return [put(item, "weights", "stores") for item in items]
 
 
 def pod_metadata(plan: ClusterPlan, server: PlannedServer, pool: PlannedPool, pods: PlannedPods) -> dict[str, Any]:

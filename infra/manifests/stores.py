@@ -46,7 +46,12 @@ def pod_storage(config: ServerConfig, server: PlannedServer, stores: Mapping[str
     kept, kept_mounts = cache_for(stores[config.compile_cache], server, gpu) if config.compile_cache else ([], [])
     affinity = affinity_for(store)
     pod = ({"initContainers": filling} if filling else {}) | ({"affinity": affinity} if affinity else {})
-    return PodStorage([*volumes, *more, *kept], [*mounts, *kept_mounts], pod)
+    own, cached = ("weights", "stores"), ("compile_cache", "stores")
+    parts = [
+        [*(put(each, *own) for each in there), *(put(each, *cached) for each in mine)]
+        for there, mine in (([*volumes, *more], kept), (mounts, kept_mounts))
+    ]
+    return PodStorage(*parts, pod)
 
 
 def volumes_for(store: StoreConfig) -> Volumes:

@@ -30,6 +30,7 @@ _PHRASES = (
     ("maxSurge 0 and maxUnavailable 1", "rollout.strategy to in-place"),
     ("maxUnavailable to 1", "rollout.strategy to in-place"),
     ("choose pool ", "set pool to "),
+    ("give HF_TOKEN from a Secret", "set hub_token_secret to a Secret with a token"),
 )
 # Flags, fields of a part, camelCase names and environment variables, with the number that they are to have.
 _NAME = re.compile(
@@ -55,7 +56,8 @@ def _told(finding: Finding, config: ClusterConfig, plan: ClusterPlan, drafts: Se
     sides += [(source, drafts[spot.document]) for spot in finding.also if (source := drafts[spot.document].source(spot.path))]
     place, draft = told_side(sides, config)
     # What may be a credential is shown as the rule masked it, never read again.
-    value = finding.value if finding.code.startswith("SEC-") else value_of(config, place.field)
+    masked = finding.code.startswith("SEC-") and place.field != owner
+    value = finding.value if masked else value_of(config, place.field)
     remedy, fixes = _fix(finding, place, first, draft, config)
     return replace(
         finding,

@@ -68,6 +68,7 @@ def _workload(workload: Workload) -> Workload:
         version=version if version.known else workload.engine.version,
         attention_heads=part(model, "attention_heads", int, place),
         kv_heads=part(model, "kv_heads", int, place),
+        max_position=part(model, "max_position", int, place),
         weight_bytes=part(model, "weight_bytes", int, place),
         config=part(model, "config", dict, place).value,
         load_seconds=part(data, "load_seconds", (int, float), PLACE),

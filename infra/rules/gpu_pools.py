@@ -1,5 +1,6 @@
 """Pools: whether a pod fits a node of its pool, and whether the pool holds all replicas."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -139,7 +140,8 @@ def _crowded(workload: Workload, pool: Pool, crowd: _Crowd, count: int, nodes: i
         f"{plural(count, 'pod')} x {show(crowd.asked)} of {crowd.resource}: a node of {pool_text(pool)} has {show(crowd.have)}{less} "
         f"and holds {crowd.each} of them, {plural(nodes, 'node')} {nodes * crowd.each}, although the GPUs would do"
     )
-    most = show((crowd.have - crowd.away) / -(-count // nodes) * 0.9999)
+    step = GIB / 10 if crowd.resource == "memory" else 0.1
+    most = show(math.floor((crowd.have - crowd.away) / -(-count // nodes) / step + 1e-6) * step)
     remedy = f"ask for at most {most} per pod" + (
         f", or give {pool_text(pool)} {plural(-(-count // crowd.each), 'node')}" if crowd.each else ""
     )

@@ -117,7 +117,7 @@ def fixed_pool(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
     if not how or cpu_pool or not workload.engine.flag(POOL_FLAG).absent or not list(engine_containers(workload)):
         return
     text = f"the card is shared ({how}) and the KV pool has no fixed size, so it is whatever is left when the engine happens to look"
-    remedy = f"set --{POOL_FLAG}; a plan sets it when it knows the model's size (model.weights_gib)"
+    remedy = f"set --{POOL_FLAG}; a plan sets it where the model's size is known and fits its share"
     yield Hit(where(workload, Place.ARGS), text, remedy)
 
 
@@ -141,7 +141,8 @@ def one_share(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
             count = int(units.count.get())
             text = f"{count} shares of {units.resource} are requested, but shares do not add up: they may be of one card or of {count}"
             remedy = f"ask for 1 share, or put the server on a pool with whole cards and ask for {count}"
-            yield Hit(units.count.path or where(workload, Place.GPUS), text, remedy, str(count))
+            also = ((None, workload.engine.tensor_parallel.path),)
+            yield Hit(units.count.path or where(workload, Place.GPUS), text, remedy, str(count), also=also)
 
 
 @rule(

@@ -218,6 +218,8 @@ def slices(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
     ):
         return
     slice_known = found.geometry.profile(profile)
+    if slice_known is None and pool and pool.sharing.value == "mig":
+        return  # GPU-104 tells it of the pool.
     if slice_known is None:
         have = ", ".join(p.name for p in found.geometry.profiles)
         yield Hit(

@@ -61,7 +61,8 @@ def token(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         text += f" (nothing reads {wrong})" if wrong else ""
         remedy = f"rename {wrong} to HF_TOKEN" if wrong else "give HF_TOKEN from a Secret, of an account that accepted the licence"
         path = _entry(container.env[wrong].path) if wrong else where(workload, Place.ENV)
-        yield Hit(path, text, remedy, wrong or model, severity=level)
+        also = () if wrong else ((None, workload.engine.model.path),)
+        yield Hit(path, text, remedy, wrong or model, severity=level, also=also)
 
 
 def _public(container: Container) -> bool:

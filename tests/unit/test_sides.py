@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from interlock.infra.config import load
+from interlock.infra.errors import ConfigError
 from interlock.infra.manifests.render import render
 from interlock.infra.preview import preview
 from interlock.infra.rules.findings import Finding
@@ -266,3 +267,74 @@ def test_the_namespace_of_a_stack_has_the_level_of_its_tenant(level: str | None,
 def test_the_nodes_own_disk_counts_the_files_that_a_pod_downloads(limit: str, told: bool) -> None:
     data = config_data(resources({"ephemeral-storage": limit}, {"ephemeral-storage": "1Gi"}))
     assert [each.path for each in found(data) if each.code == "STO-004"] == [ENGINE + "resources.limits.ephemeral-storage"] * told
+
+
+SLICED = {"name": "t", "gpu": "l4", "nodes": 1, "gpus_per_node": 1, "share": {"kind": "time-slicing", "replicas": 4}}
+SMALL = {S + "model": {"id": "Qwen/Qwen2.5-0.5B-Instruct"}}
+CACHE = {"stores": [{"name": "c", "access": "ReadWriteOnce"}], S + "compile_cache": "c", S + "replicas": 3}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "path", "fix"),
+    [
+        (
+            SMALL | {"pools[1]": SLICED, S + "pool": "t", S + "engine.tensor_parallel_size": 2},
+            "GPU-103",
+            S + "engine.tensor_parallel_size",
+            "ask for 1 share",
+        ),
+        (CACHE, "STO-001", S + "compile_cache", "set the store's access to ReadWriteMany"),
+        ({S + "model": {"id": "meta-llama/Llama-3.1-8B-Instruct"}}, "STO-006", S + "model.id", "set hub_token_secret to a Secret"),
+        (
+            {S + "model": {"id": "acme/x", "weights_gib": 10, "max_position": 4096}},
+            "MEM-004",
+            S + "engine.max_model_len",
+            "set engine.max_model_len to 4096 or less",
+        ),
+        (
+            {"pools[0].cpu": "8", "pools[0].gpus_per_node": 1, "pools[0].daemon_cpu": "5", S + "cpu": "4"},
+            "GPU-004",
+            S + "cpu",
+            "ask for at most 3 cores per pod",
+        ),
+    ],
+)
+def test_what_is_written_beside_the_engine_is_named_by_its_field(changes: dict[str, Any], code: str, path: str, fix: str) -> None:
+    (finding,) = [each for each in found(config_data(changes)) if each.code == code]
+    assert finding.path == path
+    assert finding.remedy.startswith(fix)
+
+
+def test_a_profile_that_a_card_does_not_have_is_told_once() -> None:
+    cut = {"name": "m", "gpu": "a100-80gb-sxm", "nodes": 1, "gpus_per_node": 2, "share": {"kind": "mig", "profile": "3g.99gb"}}
+    assert [each.code for each in found(config_data(SMALL | {"pools[1]": cut, S + "pool": "m"}))] == ["GPU-104"]
+
+
+FETCH = {"model": "Qwen/Qwen2.5-7B-Instruct", "revision": "a09a35458c702b33eeacc393d103063234e8bc28"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"pools[0].node_names": ["a", "a"]}, "pools[0]: node_names lists a twice"),
+        (
+            {"pools[0].node_names": ["a", "b"], "pools[1]": {**FREE, "node_names": ["b"]}},
+            "pools[1].node_names[0]: 'b' is a node of pool h100",
+        ),
+        ({"stores": [{"name": "w", "access": "ReadOnlyMany", "prefetch": [FETCH]}]}, "access ReadOnlyMany forbids it"),
+        (
+            {"stores": [{"name": "w", "prefetch": [{**FETCH, "revision": "f" * 40}]}], S + "weights": "w"},
+            "servers[0].model.revision: 'a09a35458c702b33eeacc393d103063234e8bc28' is not what store w fetches",
+        ),
+        ({"stores": [{"name": "w", "prefetch": [{**FETCH, "revision": "a09a3545"}]}], S + "weights": "w"}, "is not what store w fetches"),
+        ({"stores": [{"name": "w", "prefetch": [FETCH]}], S + "weights": "w"}, ""),
+        ({"pools[0].node_names": ["a", "b"], "pools[1]": {**FREE, "node_names": ["c"]}}, ""),
+    ],
+)
+def test_a_config_that_cannot_be_carried_out_is_refused_when_it_is_read(changes: dict[str, Any], told: str) -> None:
+    try:
+        load(config_data(changes))
+        said = ""
+    except ConfigError as error:
+        said = str(error)
+    assert told in said if told else not said
