@@ -9,8 +9,8 @@ from interlock.infra.sizing.terms.towers import Encoder, encoder, undescribed
 from interlock.infra.values import GIB
 
 SOURCE = "tensors live at the peak of vLLM's model code (tests/engine/activation.jsonl), runs on an H200 (0.26, 0.33), public logs"
-# The sampler before 0.17 sorts the float32 logits: 9.6 to 10 copies of them; FlashInfer's kernel, which VLLM_USE_FLASHINFER_SAMPLER=1
-# chooses and no command line shows, sorts nothing (3.4 and 4.2 copies in two logs).
+# The sampler before 0.17 sorts the float32 logits, 9.6 to 10 copies of them; where FlashInfer is installed and
+# VLLM_USE_FLASHINFER_SAMPLER is not 0, the V1 engine sorts nothing (4.2 copies in a log of 0.11), and no command line shows which it is.
 _SORT = "sorted sampler"
 # V0: 9 of 32 logs at that figure for its default of 256 sequences, the others from 1.3 up: fewer were often set and seldom written down.
 _V0_FEWEST = 1.3
