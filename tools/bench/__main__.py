@@ -10,7 +10,7 @@ from pathlib import Path
 from tools.common import ROOT, ToolError, run_main, say
 
 FOLDER = Path(__file__).parent
-HELPERS = {"__init__", "__main__", "goals", "projects"}
+HELPERS = {"__init__", "__main__", "goals", "hostile_documents", "projects"}
 
 
 def main(arguments: list[str]) -> int:
