@@ -12,8 +12,10 @@ import yaml
 from interlock.cli.reading import load_text, read_paths
 from interlock.infra.facts import Bundle
 from interlock.infra.recognise import Document, recognise
+from interlock.infra.rules.findings import Finding, Fix, Severity
 from interlock.infra.rules.judge import judge
 from tests.support import TODAY
+from tests.support.fixes import applied
 from tests.support.forms import case_forms, forms
 from tools.cases.facts import bundle_of
 from tools.findings.examples import Example, examples
@@ -132,3 +134,36 @@ def test_a_rule_fires_on_documents_made_by_hand_and_is_silent_on_their_neighbour
     told, silent = OTHERS[code]
     assert [said(text) for text in told] == [True] * len(told)
     assert [said(text) for text in silent] == [False, False]
+
+
+KINDS = ("StatefulSet", "LeaderWorkerSet", "InferenceService", "entrypoint", "second application")
+MANIFESTS = [code for code, each in EXAMPLES.items() if each.form == "manifest" and code not in ("DOC-001", "DOC-003")]
+
+
+@pytest.mark.parametrize("turn", range(len(KINDS)), ids=KINDS)
+def test_remedies_applied_in_another_form_remove_their_findings_and_bring_no_error(turn: int) -> None:
+    """Each rule in one form: all forms in turn."""
+    applied_here = [code for code in MANIFESTS[turn :: len(KINDS)] if remedied(code, (*KINDS[turn:], *KINDS[:turn]))]
+    assert len(applied_here) > 5
+
+
+def remedied(code: str, order: tuple[str, ...]) -> bool:
+    """Whether a rule's findings in the first form that there is carry changes, which are applied and looked at."""
+    made = dict(forms([each for each in yaml.safe_load_all(EXAMPLES[code].bad) if each]))
+    documents = next((made[name] for name in order if name in made), [])
+    before = judged(documents)
+    fixes: dict[int, list[Fix]] = {}
+    for finding in before:
+        if finding.code == code:
+            fixes.setdefault(finding.subject.document, []).extend(finding.fixes)
+    if not any(fixes.values()):
+        return False
+    after = judged([applied(each, fixes.get(index, [])) for index, each in enumerate(documents)])
+    known = {(each.code, each.path) for each in before}
+    assert [each.text() for each in after if each.code == code] == []
+    assert [each.text() for each in after if each.severity is Severity.ERROR and (each.code, each.path) not in known] == []
+    return True
+
+
+def judged(documents: list[Any]) -> tuple[Finding, ...]:
+    return judge(recognise([Document(each, "a.yaml", index) for index, each in enumerate(documents)], parse=load_text), today=TODAY)
