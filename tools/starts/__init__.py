@@ -1,0 +1,1 @@
+"""Starts the real vLLM with command lines of the plan, one after another."""
