@@ -21,6 +21,7 @@ from interlock.infra.sizing.terms.graphs import (
     other_names,
     sampler_state_bytes,
     shares_with_cpu,
+    start_names,
 )
 from interlock.infra.sizing.terms.weights import loaded, packing_bytes, stored_name
 from interlock.infra.values import GIB
@@ -42,8 +43,8 @@ _TRIMMED = 20
 # judged all the same.
 _OTHER_CHECKPOINT, _OTHER_16_BIT, _OTHER_PEAK, _SORTS, _BEYOND = 0.06, 0.01, 0.2, (3.0, 11.0), 1.5
 # Low ends that no log narrows: what is not on the command line may choose less (a sampler that sorts nothing; attention without a
-# workspace, whose first whole graph takes 4 MiB instead of 262).
-_OPEN_BELOW = ("sorted sampler", "graphs")
+# workspace, whose first whole graph takes 4 MiB instead of 262; a smaller card's context).
+_OPEN_BELOW = ("sorted sampler", "graphs", "start")
 # Before any log of it, a group whose all-reduce is fused takes beside that workspace what other groups take.
 _LIKE = {"fused 2": "group 2 linked", "fused 4": "group 4 linked"}
 
@@ -61,14 +62,15 @@ class Observation:
 
 
 def observations(log: Record) -> tuple[Observation, ...]:
-    """What a log says of the figures; nothing where model, card or engine are not known, or something else held memory of the card."""
-    if log.foreign or log.disturbed or not log.named or log.log.get("exclude"):
+    """What a log says of the figures; nothing where the engine is not vLLM's on an NVIDIA card, or something else held memory of the card.
+    Before the model is loaded, it does not matter whether it is known."""
+    if log.foreign or log.disturbed or log.log.get("exclude"):
         return ()
     request, _ = request_of(inputs_of(log.log))
     found = resolve(replace(request, overheads=_LAW))
-    if found.facts is None or not found.facts.complete or found.memory is None:
-        return ()
-    return (*_outside(log, found), *_graphs(log, found), *_peak(log, found), *_weights(log, found))
+    if not log.named or found.facts is None or not found.facts.complete or found.memory is None:
+        return tuple(_start(log, found))
+    return (*_start(log, found), *_outside(log, found), *_graphs(log, found), *_peak(log, found), *_weights(log, found))
 
 
 def _outside(log: Record, found: Resolved) -> Iterator[Observation]:
@@ -108,10 +110,20 @@ def _outside_gib(log: Record, found: Resolved) -> float | None:
     return total * share - weights - pool - peak - graph
 
 
+def _start(log: Record, found: Resolved) -> Iterator[Observation]:
+    total, free = log.number("gpu_total_gib"), log.number("free_at_start_gib")
+    if total is not None and free is not None and not log.log.get("beside"):
+        names = start_names(found)
+        yield Observation(names[-1], total - free, log.thread, names[:-1])
+
+
 def _graphs(log: Record, found: Resolved) -> Iterator[Observation]:
     estimate = log.number("cudagraph_estimated_gib")
     if estimate is not None and estimate > 0 and not found.eager:
         yield Observation("graphs", estimate / graph_law(found), log.thread)
+    taken = log.number("cudagraph_actual_gib")
+    if taken is not None and taken >= 0 and not found.eager and not found.v0:
+        yield Observation("graphs taken", taken / graph_law(found), log.thread)
 
 
 def _peak(log: Record, found: Resolved) -> Iterator[Observation]:
