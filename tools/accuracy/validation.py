@@ -63,9 +63,10 @@ _METHOD = (
     "Twenty times the logs are cut into halves, with all logs of one issue, pull request or page in the same half. The fitted figures "
     "(`infra/catalog/overheads.json`) are fitted anew on one half and on the H200 runs, and the other half is judged with them. The "
     "laws (which tensors live when, the planning of the cache, defaults by version) are read from vLLM's code and are the same in every "
-    "split; so are the widths of the forward pass and of the encoders, which come from traced model code and the H200, and the guesses for "
-    "drafts without a config, for DeepSeek-V4 and for the V0 engine's pass, which a few logs set by hand. A log counts when its record states model, GPU and utilization, whatever the planner answers to it; records that say "
-    "themselves that card, count or utilization were inferred, or whose own figures exceed the card, stand in a row beside the total. "
+    "split; so are the widths of the forward pass and of the encoders, which come from traced model code and the H200, and the guesses "
+    "for drafts without a config, for DeepSeek-V4 and for the V0 engine's pass, which a few logs set by hand. A log counts when its "
+    "record states model, GPU and utilization, whatever the planner answers to it; records that say themselves that card, count or "
+    "utilization were inferred, or whose own figures exceed the card, stand in a row beside the total. "
     "Models and cards that the planner does not know, other makers' cards and forks count as `unsure`."
 )
 _RIVALS = (

@@ -1,5 +1,6 @@
 """CUDA graphs, and what PyTorch does not see: context, NCCL, workspaces, buffers of the model runner."""
 
+from functools import lru_cache
 from math import ceil
 
 from interlock.infra.catalog.versions import since, value
@@ -45,11 +46,14 @@ def _largest_batch(found: Resolved) -> int:
 def _graph_sizes(found: Resolved) -> tuple[int, int]:
     """(batch sizes captured piecewise, sizes captured whole): 1, 2, 4, eights to 256, then sixteens up to the largest batch
     (vLLM: ``config/vllm.py::_set_cudagraph_sizes``)."""
-    decode, limit = 1 + found.request.speculative_tokens, _largest_batch(found)
-    sizes = [1, 2, 4, *range(8, 256, 8), *range(256, limit + 1, value("graph_step", found.version))]
-    taken = [size for size in sizes if size <= limit]
-    whole = sum(size <= found.sequences * decode for size in taken) if since("whole_graphs", found.version) else 0
-    return len(taken), whole
+    whole = found.sequences * (1 + found.request.speculative_tokens) if since("whole_graphs", found.version) else 0
+    return _counted(_largest_batch(found), value("graph_step", found.version), whole)
+
+
+@lru_cache(maxsize=1024)
+def _counted(limit: int, step: int, whole: int) -> tuple[int, int]:
+    taken = [size for size in (1, 2, 4, *range(8, 256, 8), *range(256, limit + 1, step)) if size <= limit]
+    return len(taken), sum(size <= whole for size in taken)
 
 
 def graph_law(found: Resolved) -> float:
