@@ -46,12 +46,12 @@ def pod_storage(config: ServerConfig, server: PlannedServer, stores: Mapping[str
     kept, kept_mounts = cache_for(stores[config.compile_cache], server, gpu) if config.compile_cache else ([], [])
     affinity = affinity_for(store)
     pod = ({"initContainers": filling} if filling else {}) | ({"affinity": affinity} if affinity else {})
-    own, cached = ("weights", "stores"), ("compile_cache", "stores")
-    parts = [
-        [*(put(each, *own) for each in there), *(put(each, *cached) for each in mine)]
-        for there, mine in (([*volumes, *more], kept), (mounts, kept_mounts))
-    ]
-    return PodStorage(*parts, pod)
+    return PodStorage(_put([*volumes, *more], kept), _put(mounts, kept_mounts), pod)
+
+
+def _put(weights: list[dict[str, Any]], cache: list[dict[str, Any]]) -> list[Any]:
+    """Parts of a pod, from the store that the server names for each use."""
+    return [*(put(each, "weights", "stores") for each in weights), *(put(each, "compile_cache", "stores") for each in cache)]
 
 
 def volumes_for(store: StoreConfig) -> Volumes:
