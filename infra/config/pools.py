@@ -146,6 +146,9 @@ class PoolConfig(Config):
             raise ValueError(f"nodes is {self.nodes}, but node_names lists {len(self.node_names)}")
         if twice := [name for name in dict.fromkeys(self.node_names) if self.node_names.count(name) > 1]:
             raise ValueError(f"node_names lists {twice[0]} twice: name each node once")
+        for name, whole, taken in (("cpu", self.cpu, self.daemon_cpu), ("memory", self.memory, self.daemon_memory)):
+            if taken is not None and quantity(taken) >= quantity(whole):
+                raise ValueError(f"daemon_{name} {taken} leaves nothing of the node's {name} {whole}: lower it, or raise {name}")
         if self.allocation is Allocation.CLAIM and self.share.kind in (Sharing.TIME_SLICING, Sharing.MPS):
             raise ValueError(f"{self.share.kind} is a setting of the device plugin; claims give whole cards or MIG instances")
         return self

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
+DAEMON_CORES, DAEMON_GIB = 0.5, 1.0
+"""Cores and GiB of a node that its DaemonSets are taken to request where nobody states it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pods:

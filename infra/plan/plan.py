@@ -12,7 +12,10 @@ from interlock.infra.plan.types import ClusterPlan
 
 
 def plan(config: ClusterConfig, stack: str) -> ClusterPlan:
-    """What follows from ``config`` for ``stack``, without findings (``preview`` adds them). Never raises on a loaded config."""
+    """What follows from ``config`` for ``stack``, without findings (``preview`` adds them).
+
+    Raises ConfigError for what a server asks of an image that cannot do it (``decide_runtime``).
+    """
     made = engines(config)
     demands: dict[str, list[PodDemand]] = {pool.name: [] for pool in config.pools}
     resources = {pool.name: resource_name(pool) for pool in config.pools}

@@ -12,6 +12,7 @@ from interlock.infra.config.models import ImageConfig
 from interlock.infra.config.pools import PoolConfig
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs, ServeArgs
+from interlock.infra.facts.room import DAEMON_CORES
 from interlock.infra.plan.access import decide_access, middleware
 from interlock.infra.plan.derive.engine import Engine, engines, most_replicas, version_of
 from interlock.infra.plan.holders import PlannedAccess
@@ -161,11 +162,14 @@ def _span(seconds: Estimate) -> str:
 
 
 def decide_cpu(pool: PoolConfig, gpus: int, why: dict[str, Reason]) -> str:
-    """CPU request: 2 cores and 2 more per GPU, at most a pod's even share of its node."""
-    units = pool.gpus_per_node * shares_per_card(pool)
-    share = float(quantity(pool.cpu)) * 0.9 * min(gpus, units) / units
+    """CPU request: 2 cores and 2 more per GPU, at most a pod's even share of what its node has beside DaemonSets."""
+    units, cores = pool.gpus_per_node * shares_per_card(pool), float(quantity(pool.cpu))
+    beside = float(quantity(pool.daemon_cpu)) if pool.daemon_cpu else DAEMON_CORES
+    free = min(cores * 0.9, max(cores - beside, cores * 0.1))
+    share = free * min(gpus, units) / units
     milli = int(min(2.0 + 2.0 * gpus, share) * 1000)
-    told = f"2 + 2 x {gpus} cores, at most {share:.1f} = 90 % of the node's {pool.cpu} x {gpus} of {units} GPUs"
+    whole = f"{free:.1f} of the node's {pool.cpu} cores" if free < cores * 0.9 else f"90 % of the node's {pool.cpu}"
+    told = f"2 + 2 x {gpus} cores, at most {share:.1f} = {whole} x {gpus} of {units} GPUs"
     why["cpu"] = Reason(value=f"{milli}m", reason=told)
     return f"{milli}m" if milli % 1000 else str(milli // 1000)
 

@@ -29,7 +29,7 @@ class Previewed:
 def preview(config: ClusterConfig, stack: str, source: str = "", *, today: dt.date) -> ClusterPlan:
     """The plan of ``config`` for ``stack`` with every finding, told by the fields of ``source`` (the file that was read).
 
-    ``today`` decides about waivers. Never raises on a loaded config.
+    ``today`` decides about waivers. Raises ConfigError, as ``plan`` does, for what a server asks of an image that cannot do it.
     """
     return previewed(config, stack, source, today=today).plan
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Pool, Role, Workload
-from interlock.infra.facts.room import Pods, asked_units, nodes_needed
+from interlock.infra.facts.room import DAEMON_CORES, DAEMON_GIB, Pods, asked_units, nodes_needed
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.room import most_nodes, pods_of, users
 from interlock.infra.rules.reading.units import number, pod_count, pod_units, pool_text, together, where
@@ -71,7 +71,7 @@ def _cpu_and_memory(workload: Workload, pod: Pod, pool: Pool) -> Iterable[Hit]:
     fault="unschedulable",
     links=("https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/",),
     of="bundle",
-    settings={"assumed_daemon_cores": 0.5, "assumed_daemon_gib": 1.0},
+    settings={"assumed_daemon_cores": DAEMON_CORES, "assumed_daemon_gib": DAEMON_GIB},
 )
 def pool_holds_the_replicas(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for pool in bundle.pools:

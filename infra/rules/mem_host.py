@@ -11,7 +11,7 @@ from interlock.infra.rules.reading.checkpoint import weights
 from interlock.infra.rules.reading.units import COUNTED_VENDORS, counted, engine_containers, pod_count, size_of, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
 from interlock.infra.sizing.host import loading_memory
-from interlock.infra.values import GIB, MIB, bytes_of, gib
+from interlock.infra.values import GIB, MIB, bytes_of, gib, plural
 
 
 def _shm(pod: Pod, container: Container) -> Volume | None:
@@ -105,7 +105,8 @@ def shared_memory_limit(workload: Workload, bundle: Bundle, settings: Settings) 
         if volume and volume.size_limit.known and limit.known and volume.size_limit.get() > limit.get():
             text = f"/dev/shm may grow to {gib(volume.size_limit.get())}, but the container may use {gib(limit.get())} in all"
             remedy = f"raise the memory limit above {gib(volume.size_limit.get())}, or lower sizeLimit"
-            yield Hit(volume.size_limit.path or volume.path, text, remedy, gib(volume.size_limit.get()))
+            place, also = volume.size_limit.path or volume.path, ((None, limit.path),)
+            yield Hit(place, text, remedy, gib(volume.size_limit.get()), also=also)
 
 
 @rule(
@@ -160,7 +161,7 @@ def offload(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
         for _, container in engine_containers(workload):
             limit = container.limits.get("memory", Fact()).map(bytes_of)
             if limit.known and need >= limit.get():
-                ranks = f" x {tp.get()} ranks" if per_rank else ""
+                ranks = f" x {plural(tp.get(), 'rank')}" if per_rank else ""
                 text = f"--{name} {asked.get():g} GiB{ranks} = {gib(need)} of host memory, but the container may use {gib(limit.get())}"
                 yield Hit(where(workload, Place.ARGS, flag), text, f"raise the memory limit above {gib(need)}", flag.get())
     yield from _blocks_in_shm(workload)

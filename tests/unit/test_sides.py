@@ -291,6 +291,16 @@ CACHE = {"stores": [{"name": "c", "access": "ReadWriteOnce"}], S + "compile_cach
             S + "engine.max_model_len",
             "set engine.max_model_len to 4096 or less",
         ),
+        ({S + "memory": "26Gi", S + "shm": "40Gi"}, "MEM-011", S + "shm", "raise the memory limit above 40.0 GiB"),
+        (
+            {
+                S + "memory": "26Gi",
+                S + "extra.pod_patch": {"volumes": [{"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "40Gi"}}]},
+            },
+            "MEM-011",
+            S + "extra.pod_patch.volumes[0].emptyDir.sizeLimit",
+            "raise the memory limit above 40.0 GiB",
+        ),
         (
             {"pools[0].cpu": "8", "pools[0].gpus_per_node": 1, "pools[0].daemon_cpu": "5", S + "cpu": "4"},
             "GPU-004",
@@ -316,6 +326,7 @@ FETCH = {"model": "Qwen/Qwen2.5-7B-Instruct", "revision": "a09a35458c702b33eeacc
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
+        ({"pools[0].daemon_cpu": "96"}, "pools[0]: daemon_cpu 96 leaves nothing of the node's cpu 96"),
         ({"pools[0].node_names": ["a", "a"]}, "pools[0]: node_names lists a twice"),
         (
             {"pools[0].node_names": ["a", "b"], "pools[1]": {**FREE, "node_names": ["b"]}},
@@ -338,3 +349,14 @@ def test_a_config_that_cannot_be_carried_out_is_refused_when_it_is_read(changes:
     except ConfigError as error:
         said = str(error)
     assert told in said if told else not said
+
+
+@pytest.mark.parametrize(
+    ("node", "asked"),
+    [({"cpu": "4"}, "3500m"), ({"cpu": "8", "daemon_cpu": "5"}, "3"), ({"cpu": "96"}, "4"), ({"cpu": "4", "gpus_per_node": 4}, "875m")],
+)
+def test_the_plan_asks_for_no_more_cores_than_a_node_has_beside_its_daemons(node: dict[str, Any], asked: str) -> None:
+    pool = {"gpus_per_node": 1, **node}
+    data = config_data({f"pools[0].{name}": value for name, value in pool.items()})
+    made = preview(load(data), "dev", today=TODAY)
+    assert (made.servers[0].cpu, [each.code for each in made.findings]) == (asked, [])
