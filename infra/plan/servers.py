@@ -12,7 +12,7 @@ from interlock.infra.config.models import ImageConfig
 from interlock.infra.config.pools import PoolConfig
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs, ServeArgs
-from interlock.infra.facts.room import DAEMON_CORES
+from interlock.infra.facts.room import DAEMON_CORES, DAEMON_GIB
 from interlock.infra.plan.access import decide_access, middleware
 from interlock.infra.plan.derive.engine import Engine, engines, most_replicas, version_of
 from interlock.infra.plan.holders import PlannedAccess
@@ -31,7 +31,7 @@ from interlock.infra.plan.times import time_budget
 from interlock.infra.plan.types import PlannedServer, PlannedStart, TimeBudget
 from interlock.infra.sizing import Estimate, SizingResult
 from interlock.infra.sizing.host import loading_memory
-from interlock.infra.values import MIB, binary, bytes_of, gib, quantity
+from interlock.infra.values import GIB, MIB, binary, bytes_of, gib, quantity
 
 CACHE_DIR = "/var/cache/interlock"
 
@@ -75,7 +75,7 @@ def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, 
         supervised=supervised,
         access=access,
         cpu=server.cpu or decide_cpu(pool, lies.units, why),
-        memory=decide_memory(server, shape, offloaded // lies.nodes, why, ranks=lies.ranks(engine), shm=bytes_of(shm)),
+        memory=decide_memory(server, pool, shape, offloaded // lies.nodes, why, ranks=lies.ranks(engine), shm=bytes_of(shm)),
         shm=shm,
         **image_fields(server, image, times.startup, lies.nodes),
         **_shape_fields(shape),
@@ -188,8 +188,11 @@ def decide_shm(server: ServerConfig, engine: EngineArgs, lies: Layout, why: dict
     return total
 
 
-def decide_memory(server: ServerConfig, shape: ModelShape, offloaded: int, why: dict[str, Reason], *, ranks: int, shm: int) -> str:
-    """Memory request and limit: the processes, the page cache that reading the weights needs, and weights that stay in the host."""
+def decide_memory(
+    server: ServerConfig, pool: PoolConfig, shape: ModelShape, offloaded: int, why: dict[str, Reason], *, ranks: int, shm: int
+) -> str:
+    """Memory request and limit: the processes, the page cache that reading the weights needs, and weights that stay in the host; less
+    page cache where a node has no more."""
     if server.memory:
         return server.memory
     need = loading_memory(shape.weight_bytes, ranks)
@@ -197,6 +200,10 @@ def decide_memory(server: ServerConfig, shape: ModelShape, offloaded: int, why: 
     total = -(-(shm + need.decided + offloaded) // (512 * MIB)) * 512 * MIB
     kept = f" + {binary(offloaded)} of offloaded weights" if offloaded else ""
     told = f"/dev/shm {binary(shm)} + processes {binary(need.processes)} + {gib(reading)} to read weights through{kept}"
+    beside = bytes_of(pool.daemon_memory) if pool.daemon_memory else int(DAEMON_GIB * GIB)
+    room = (bytes_of(pool.memory) - beside) // (512 * MIB) * 512 * MIB
+    if total > room >= shm + need.tight + offloaded:
+        total, told = room, f"{told}, at most what a node has beside DaemonSets"
     why["memory"] = Reason(value=binary(total), reason=told)
     return binary(total)
 

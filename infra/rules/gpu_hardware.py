@@ -1,15 +1,18 @@
 """What a card can do: number formats by compute capability, slices, links between cards."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from interlock.infra.catalog.gpus import OLDEST_CAPABILITY
 from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading.planner import capability, card, facts_of
+from interlock.infra.rules.reading.planner import capability, card, facts_of, request_of
 from interlock.infra.rules.reading.quantization import method_of
 from interlock.infra.rules.reading.units import counted, engine_containers, older, pod_count, pod_units, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
+from interlock.infra.sizing import Verdict
+from interlock.infra.sizing.ask import answer
 from interlock.infra.sizing.refusals.parallel import heads_problem
 from interlock.infra.values import Version
 
@@ -127,10 +130,17 @@ def links(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
         told = stated and found is None
         text = f"TP {tp.get()} over PCIe: every layer waits for two all-reduces without NVLink, and some hosts hang with peer access"
         remedy = "use pipeline parallel or replicas, or cards with NVLink (fallback for hangs: NCCL_P2P_DISABLE=1)"
-        level = Severity.WARNING if wide or told else Severity.INFO
+        avoidable = (wide or told) and not _needed(workload, bundle, tp.get())
+        level = Severity.WARNING if avoidable else Severity.INFO
         off = switched(workload, "NCCL_P2P_DISABLE")
         if not (told and off):
             yield Hit(where(workload, Place.TENSOR_PARALLEL, tp), text, remedy, str(tp.get()), severity=level)
+
+
+def _needed(workload: Workload, bundle: Bundle, tp: int) -> bool:
+    """Whether half the ranks surely do not hold the model: then the links are a price and not an oversight."""
+    request = request_of(workload, bundle)
+    return request is not None and answer(replace(request, tp=max(tp // 2, 1))).verdict is Verdict.DOES_NOT_FIT
 
 
 def switched(workload: Workload, name: str) -> bool:

@@ -8,6 +8,8 @@ MODELS = ("Qwen/Qwen2.5-0.5B-Instruct", "Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen2.
 POOLS: tuple[dict[str, Any], ...] = (
     {"gpu": "h100-80gb-sxm", "nodes": 2, "gpus_per_node": 8, "cpu": "96", "memory": "1Ti"},
     {"gpu": "l4", "nodes": 3, "gpus_per_node": 1, "cpu": "16", "memory": "64Gi"},
+    {"gpu": "l4", "nodes": 2, "gpus_per_node": 8, "cpu": "96", "memory": "512Gi"},
+    {"gpu": "l4", "nodes": 3, "gpus_per_node": 1, "cpu": "4", "memory": "16Gi"},
     {"gpu": "l4", "nodes": 2, "gpus_per_node": 1, "share": {"kind": "time-slicing", "replicas": 4}},
     {"gpu": "a100-40gb-sxm", "nodes": 1, "gpus_per_node": 8, "share": {"kind": "mig", "profile": "2g.10gb"}},
     {"gpu": "h100-80gb-sxm", "nodes": 1, "gpus_per_node": 4, "allocation": "claim"},

@@ -360,3 +360,17 @@ def test_the_plan_asks_for_no_more_cores_than_a_node_has_beside_its_daemons(node
     data = config_data({f"pools[0].{name}": value for name, value in pool.items()})
     made = preview(load(data), "dev", today=TODAY)
     assert (made.servers[0].cpu, [each.code for each in made.findings]) == (asked, [])
+
+
+@pytest.mark.parametrize(("memory", "asked", "codes"), [("15Gi", "14Gi", []), ("64Gi", "15Gi", []), ("9Gi", "15Gi", ["GPU-003"])])
+def test_the_plan_reads_weights_through_less_memory_where_a_node_has_no_more(memory: str, asked: str, codes: list[str]) -> None:
+    made = preview(load(config_data({"pools[0].memory": memory, "pools[0].gpus_per_node": 1})), "dev", today=TODAY)
+    assert (made.servers[0].memory, [each.code for each in made.findings]) == (asked, codes)
+
+
+def test_links_are_remarked_where_fewer_ranks_do_not_hold_the_model_and_warned_of_where_they_do() -> None:
+    pool = {"name": "l4", "gpu": "l4", "nodes": 1, "gpus_per_node": 8, "cpu": "96", "memory": "512Gi"}
+    data = {"pools[1]": pool, S + "pool": "l4", S + "engine.tensor_parallel_size": 8}
+    for model, level in (("Qwen/Qwen2.5-72B-Instruct", "info"), ("Qwen/Qwen3-8B", "warning")):
+        (finding,) = [each for each in found(config_data({**data, S + "model": {"id": model}})) if each.code == "GPU-016"]
+        assert finding.severity.value == level
