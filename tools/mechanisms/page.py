@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from interlock.infra.catalog.tables import table
 from tools.common import ROOT
 from tools.mechanisms.rows import Row, Table
 
@@ -61,16 +62,45 @@ def page(tables: Sequence[Table]) -> str:
     read = read_tables()
     said = ", ".join(sorted(read)) or "none is read yet"
     head = HEAD.format(counts="\n".join(_counts(tables, read)), why=why, read=said)
-    return head + "".join(_artefact(table) for table in tables)
+    return head + "".join(_artefact(each) for each in tables) + _charts()
+
+
+CHARTS = """
+## Charts
+
+Which values the templates of a chart read (`infra/catalog/chart_values.json`, read from a checkout by `python -m tools.mechanisms.charts`;
+the templates are followed, not rendered). Any other key is dropped by Helm without a word. `interlock check` tells that for the charts that
+describe engines (vllm-stack: entries of `modelSpec`; llm-d-modelservice); those of KServe install controllers and runtimes, and what runs
+on them is judged by its InferenceService. A `*` hands on whatever stands below.
+"""
+
+
+def _charts() -> str:
+    """Each chart with the keys that its templates read, by the path above them."""
+    lines = [CHARTS]
+    for name, row in table("chart_values.json")["charts"].items():
+        whole, above = set(row["whole"]), dict[str, list[str]]()
+        for path in row["reads"]:
+            parent, _, key = path.rpartition(".")
+            if not path.endswith("[]"):
+                above.setdefault(parent, []).append(f"{key}{'*' if path in whole else ''}")
+        lines += [
+            f"\n### {name} {row['version']}\n",
+            f"{row['source']}: {len(row['reads'])} paths.\n",
+            "| below | keys read |",
+            "|---|---|",
+        ]
+        lines += [f"| {f'`{parent}`' if parent else 'the values'} | {', '.join(keys)} |" for parent, keys in sorted(above.items())]
+    return "\n".join(lines) + "\n"
 
 
 def _counts(tables: Sequence[Table], read: frozenset[str]) -> Iterator[str]:
     total: Counter[str] = Counter()
-    for table in tables:
-        found = Counter(_place(row) for row in table.rows)
-        found["today"] = sum(_is_told(row, read) for row in table.rows)
+    for each in tables:
+        found = Counter(_place(row) for row in each.rows)
+        found["today"] = sum(_is_told(row, read) for row in each.rows)
         total += found
-        yield _line(table.artefact, ", ".join(table.versions), found)
+        yield _line(each.artefact, ", ".join(each.versions), found)
     yield _line("all", "", total)
 
 
@@ -93,18 +123,18 @@ def _place(row: Row) -> str:
     return "row" if ":" in row.covered or row.covered == "fields" else "rule"
 
 
-def _artefact(table: Table) -> str:
-    lines = [f"\n## {table.artefact}\n", f"{table.source}\n"]
-    for file in dict.fromkeys(row.id.split("::")[0] for row in table.rows):
+def _artefact(read: Table) -> str:
+    lines = [f"\n## {read.artefact}\n", f"{read.source}\n"]
+    for file in dict.fromkeys(row.id.split("::")[0] for row in read.rows):
         lines += [f"### {file}\n", "| where | condition | message | told by |", "|---|---|---|---|"]
-        lines += [_row(row, table) for row in table.rows if row.id.split("::")[0] == file]
+        lines += [_row(row, read) for row in read.rows if row.id.split("::")[0] == file]
         lines.append("")
     return "\n".join(lines)
 
 
-def _row(row: Row, table: Table) -> str:
+def _row(row: Row, read: Table) -> str:
     symbol = row.id.split("::", 1)[1].rsplit("#", 1)[0]
-    versions = "" if row.versions == table.versions else f" ({', '.join(row.versions)})"
+    versions = "" if row.versions == read.versions else f" ({', '.join(row.versions)})"
     told = row.covered or (f"not decidable: {row.undecidable}" if row.undecidable else f"**open**{f' ({row.group})' if row.group else ''}")
     return f"| `{symbol}`{versions} | {_code(row.condition, 160)} | {_cell(row.message, 120)} | {told} |"
 

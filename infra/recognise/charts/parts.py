@@ -1,6 +1,10 @@
 """What readers of chart values share: images put together from parts, and a pod around one container."""
 
-from interlock.infra.facts import Origin
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from interlock.infra.catalog.charts import Below, chart, unread
+from interlock.infra.facts import DocumentProblem, Origin
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Node, Overlay
 from interlock.infra.recognise.pods import read_pod
@@ -14,6 +18,21 @@ def pod_of(node: Node, container: Node, source: Origin, context: Context, adds: 
     """The engine of one container that a mapping of values describes."""
     spec = Overlay(node.value, node.path, {"containers": Node([container], node.path), "initContainers": Node(None), "volumes": Node(None)})
     yield from engines_in(Node({}), source, (read_pod(spec, Node({}), context),), context, adds)
+
+
+def dropped(node: Node, below: Below, name: str, source: Origin) -> Iterator[DocumentProblem]:
+    """Keys below a node that no template of a chart reads; ``value`` is their path from there."""
+    for steps in unread(below, node.value):
+        known, place = below, node
+        for step in steps[:-1]:
+            known = known.keys["[]" if isinstance(step, int) else step]
+            place = list(place.items())[step] if isinstance(step, int) else place[step]
+        key, path = str(steps[-1]), "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).strip(".")
+        near = next((each for each in known.keys if each.lower() == key.lower()), None)
+        near = near or next(iter(get_close_matches(key, [each for each in known.keys if each != "[]"], 1, 0.84)), None)
+        text = f"no template of {name} {chart(name).version} reads {path}, so it has no effect"
+        remedy = f"write {near}" if near else f"remove {key}, or use a chart that reads it"
+        yield DocumentProblem(source, "schema-typo", text, place[key].path, path, remedy, fault="chart-key-dropped")
 
 
 def listed(node: Node) -> Node:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from interlock.infra.catalog.charts import Below, chart
 from interlock.infra.engine.arguments import read_arguments
 from interlock.infra.engine.words import Word
 from interlock.infra.facts import Autoscaler, Claim, DocumentProblem, Engine, Fact, Origin, Rollout, Workload, absent, known
-from interlock.infra.recognise.charts.parts import ADDS, image_of
+from interlock.infra.recognise.charts.parts import ADDS, dropped, image_of
 from interlock.infra.recognise.containers import raw_list
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, Overlay, origin
@@ -18,11 +19,10 @@ from interlock.infra.recognise.workloads import Result, engines_in
 
 # Fields of vllmConfig that are the chart's own and no flags (helm/templates/deployment-vllm-multi.yaml).
 _OWN = frozenset({"v0", "v1", "extraArgs", "env", "port"})
-# Fields of vllmConfig that the Deployment's template makes flags of (chart 0.1.12, helm/templates/deployment-vllm-multi.yaml).
-_READ = frozenset(
-    {"enableChunkedPrefill", "enablePrefixCaching", "maxModelLen", "dtype", "tensorParallelSize", "maxNumSeqs", "gpuMemoryUtilization"}
-    | {"maxLoras", "runner", "convert", "extraArgs", "v0", "v1", "prometheusMultiprocDir", "env", "port"}
-)
+# What the chart makes of an entry: a Deployment, or with raySpec a RayCluster; the templates of the other are left out.
+_OF_RAY, _OF_DEPLOYMENT = frozenset({"ray-cluster.yaml"}), frozenset({"deployment-vllm-multi.yaml", "scaledobject-vllm.yaml"})
+# Older charts read them.
+_ONCE = frozenset({"v0", "v1"})
 # Fields of a model's entry that the template makes flags of, with the flag.
 _OF_MODEL = {
     "enableLoRA": "enable-lora",
@@ -42,7 +42,7 @@ def read_chart(spec: Node, source: Origin, context: Context) -> Result:
         adds = ADDS - stated - ({"probes"} if spec["startupProbe"].mapping else set())
         named = replace(source, path=model.path, name=model["name"].string() or source.name)
         ray = model["raySpec"]["enabled"].boolean().value is True
-        yield from () if ray else _dropped(model, named)
+        yield from _dropped(model, named, ray=ray)
         for item in engines_in(Node({}), named, _pods(spec, model, context, ray=ray), context, adds):
             if not isinstance(item, Workload):
                 yield item
@@ -82,14 +82,23 @@ def _claim_name(model: Node) -> str:
     return f"{model['name'].string()}-storage-claim"
 
 
-def _dropped(model: Node, source: Origin) -> Iterator[DocumentProblem]:
-    """What the Deployment's template does not read."""
-    for key, node in model["vllmConfig"].fields():
-        if key not in _READ:
-            text = f"the chart's template reads no vllmConfig.{key}, so it has no effect"
-            remedy = f"put --{_dashed(key).replace('_', '-')} into extraArgs"
-            yield DocumentProblem(source, "schema-typo", text, node.path, key, remedy, fault="chart-key-dropped")
-    if model["raySpec"].mapping:
+def _below(*, ray: bool) -> Below:
+    """What the templates read of a model's entry."""
+    found = chart("vllm-stack", _OF_DEPLOYMENT if ray else _OF_RAY).below
+    for key in ("servingEngineSpec", "modelSpec", "[]"):
+        found = found.keys[key]
+    return found
+
+
+def _dropped(model: Node, source: Origin, *, ray: bool) -> Iterator[DocumentProblem]:
+    """What the templates do not read."""
+    for problem in dropped(model, _below(ray=ray), "vllm-stack", source):
+        name = problem.value.rpartition(".")[2]
+        if name in _ONCE or problem.value.startswith("raySpec"):
+            continue
+        flag = problem.value.startswith("vllmConfig.")
+        yield replace(problem, remedy=f"put --{_dashed(name).replace('_', '-')} into extraArgs") if flag else problem
+    if model["raySpec"].mapping and not ray:
         text = "raySpec stands here, but the chart makes a Ray cluster of it only with raySpec.enabled: true"
         remedy = "set raySpec.enabled: true, or remove raySpec"
         yield DocumentProblem(source, "schema-typo", text, model["raySpec"].path, "raySpec", remedy, fault="chart-block-not-enabled")
@@ -98,7 +107,8 @@ def _dropped(model: Node, source: Origin) -> Iterator[DocumentProblem]:
 def _kept(model: Node, *, ray: bool) -> Node:
     """vllmConfig as the templates read it, with the fields of the entry that make flags."""
     config = model["vllmConfig"]
-    fields = {key: node for key, node in config.fields() if ray or key in _READ}
+    read = _below(ray=ray).keys["vllmConfig"].keys
+    fields = {key: node for key, node in config.fields() if key in read or key in _OWN}
     own = {flag: model[key] for key, flag in _OF_MODEL.items() if model[key] and model[key].string() != "false"}
     return Overlay({**dict.fromkeys(fields), **dict.fromkeys(own)}, config.path, {**own, **fields})
 

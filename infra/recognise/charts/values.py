@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from interlock.infra.catalog.charts import chart
 from interlock.infra.facts import PARTLY, Fact, Flag, NotJudged, Origin, Workload
 from interlock.infra.recognise.charts import production_stack as stack
-from interlock.infra.recognise.charts.parts import ADDS, image_of, listed, pod_of
+from interlock.infra.recognise.charts.parts import ADDS, dropped, image_of, listed, pod_of
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, Overlay, origin, scalar_text
 from interlock.infra.recognise.engines import sized
@@ -43,6 +44,10 @@ def read_values(values: Node, root: Node, document: Document, context: Context) 
     if values["servingEngineSpec"].mapping:
         yield from stack.read_chart(values["servingEngineSpec"], source, context)
     elif (values["decode"].mapping or values["prefill"].mapping) and (values["modelArtifacts"].mapping or values["routing"].mapping):
+        # What stands beside these belongs to charts that it brings along.
+        below = chart("llm-d-modelservice").below
+        own = Overlay({key: value for key, value in values.mapping.items() if key in below.keys}, values.path, {})
+        yield from dropped(own, below, "llm-d-modelservice", source)
         for side in ("decode", "prefill"):
             if values[side]["create"].boolean().value is not False:
                 yield from _modelservice(values, values[side], replace(source, path=values[side].path), context)
