@@ -19,6 +19,8 @@ class Dialect:
     family: str
     tool: str
     """Value of ``--tool-call-parser``; empty for none."""
+    template: str
+    """Path in the stock image of the chat template that tool calls need; empty where the checkpoint's own does."""
     reasoning: str
     """Value of ``--reasoning-parser``; empty for none."""
     thinks: str
@@ -41,7 +43,8 @@ def dialect_of(outer_type: str, model_type: str, name: str) -> Dialect | None:
         if not {outer_type, model_type} & set(row["model_type"]) or ("name" in row and not re.search(row["name"], plain)):
             continue
         words = {name: row.get(name, "") for name in ("tool", "reasoning", "thinks", "sampling_since", "why")}
-        return Dialect(family=row["family"], sampling=row.get("quantized_sampling", {}), source=row["source"], **words)
+        template = f"{table(_FILE)['templates']}/{row['template']}" if "template" in row else ""
+        return Dialect(family=row["family"], template=template, sampling=row.get("quantized_sampling", {}), source=row["source"], **words)
     return None
 
 

@@ -9,15 +9,11 @@ from typing import Any
 from interlock.infra.manifests.common import server_manifest
 from interlock.infra.manifests.placed import Manifest, put
 from interlock.infra.naming import content_hash, joined
+from interlock.infra.plan.pools import device_class
 from interlock.infra.plan.types import ClusterPlan, PlannedPool, PlannedServer
 
 CLAIM = "gpus"
 DRIVER = "gpu.nvidia.com"
-
-
-def device_class(resource: str) -> str:
-    """The DeviceClass of the devices that the plugin would advertise as ``resource``."""
-    return "mig.nvidia.com" if _profile(resource) else DRIVER
 
 
 def _profile(resource: str) -> str:

@@ -7,10 +7,9 @@ from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.pools import Allocation, Sharing
 from interlock.infra.config.tenants import TenantConfig
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
-from interlock.infra.manifests.dra import device_class
 from interlock.infra.manifests.placed import put
 from interlock.infra.naming import label
-from interlock.infra.plan.pools import resource_name
+from interlock.infra.plan.pools import quota_entry
 from interlock.infra.plan.quota import gpu_units
 
 
@@ -43,8 +42,7 @@ def _hard(config: ClusterConfig, tenant: TenantConfig) -> dict[str, Any]:
     counts = {f"requests.{resource}": count for resource, count in sorted(gpu_units(config, tenant).items())}
     pools: dict[str, list[str]] = {}
     for pool in config.pools:
-        claimed = pool.allocation is Allocation.CLAIM
-        key = f"{device_class(resource_name(pool))}.deviceclass.resource.k8s.io/devices" if claimed else f"requests.{resource_name(pool)}"
+        key, claimed = quota_entry(pool), pool.allocation is Allocation.CLAIM
         counts[key] = counts.get(key, 0) + (tenant.gpus.get(pool.name, 0) if claimed else 0)
         pools.setdefault(key, []).extend([pool.name] if pool.name in tenant.gpus else [])
     hard = {key: put(str(count), _gpus_field(pools[key])) for key, count in counts.items()}

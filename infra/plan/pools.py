@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlock.infra.catalog.gpus import gpu as catalog_gpu
-from interlock.infra.config.pools import PoolConfig, Sharing
+from interlock.infra.config.pools import Allocation, PoolConfig, Sharing
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.facts.room import Pods, packed
 from interlock.infra.naming import ENGINE, label
@@ -60,6 +60,18 @@ def planned_pool(pool: PoolConfig, index: int, demands: Sequence[PodDemand]) -> 
 def resource_name(pool: PoolConfig) -> str:
     """The extended resource that the pool's device plugin advertises (mixed MIG strategy)."""
     return f"nvidia.com/mig-{pool.share.profile}" if pool.share.kind is Sharing.MIG else "nvidia.com/gpu"
+
+
+def device_class(resource: str) -> str:
+    """The DeviceClass of the devices that the plugin would advertise as ``resource``."""
+    return "mig.nvidia.com" if resource.startswith("nvidia.com/mig-") else "gpu.nvidia.com"
+
+
+def quota_entry(pool: PoolConfig) -> str:
+    """The entry of a ResourceQuota that counts the pool's units; claims are counted by their device class, whatever they select of it."""
+    resource = resource_name(pool)
+    claimed = pool.allocation is Allocation.CLAIM
+    return f"{device_class(resource)}.deviceclass.resource.k8s.io/devices" if claimed else f"requests.{resource}"
 
 
 def units_beside(server: ServerConfig, resource: str) -> int:

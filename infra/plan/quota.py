@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.pools import Allocation, PoolConfig
 from interlock.infra.config.tenants import TenantConfig
-from interlock.infra.plan.pools import resource_name
+from interlock.infra.plan.pools import quota_entry, resource_name
 from interlock.infra.values import plural
 
 
@@ -24,11 +24,10 @@ def gpu_units(config: ClusterConfig, tenant: TenantConfig) -> dict[str, int]:
 def quota_left(config: ClusterConfig, pool: PoolConfig, asked: Mapping[str, int]) -> int | None:
     """Units of the pool's resource that the quota of the stack's namespace leaves beside ``asked`` (units by pool); None without one."""
     tenant = next((each for each in config.tenants if each.name == config.namespace), None)
-    if tenant is None or pool.allocation is not Allocation.DEVICE_PLUGIN:
+    if tenant is None:
         return None
-    name = resource_name(pool)
-    alike = [each.name for each in config.pools if each.allocation is Allocation.DEVICE_PLUGIN and resource_name(each) == name]
-    return gpu_units(config, tenant)[name] - sum(asked.get(each, 0) for each in alike)
+    alike = [each.name for each in config.pools if quota_entry(each) == quota_entry(pool)]
+    return sum(tenant.gpus.get(each, 0) - asked.get(each, 0) for each in alike)
 
 
 def beyond_quota(left: int | None, wanted: int) -> str:

@@ -12,6 +12,8 @@ from interlock.infra.values import GIB, gib
 
 _IN_BYTES = frozenset({"memory", "storage", "ephemeral-storage"})
 _STORAGE, _PODS = "requests.storage", "pods"
+_OF_A_CLASS = ".deviceclass.resource.k8s.io/devices"
+"""Ends the name under which a quota counts the devices that claims take of a device class."""
 
 
 @rule(
@@ -32,7 +34,7 @@ def quota(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                 continue
             asked, users = _of_claims(limit, bundle) if name == _STORAGE else _asked(limit, bundle, name)
             more, rolled = max((_surge(limit, workload, name) for workload in bundle.workloads), default=(0.0, ""))
-            need, resource = asked + more, name.removeprefix("requests.").removeprefix("limits.")
+            need, resource = asked + more, name.removesuffix(_OF_A_CLASS).removeprefix("requests.").removeprefix("limits.")
             if need <= allowed.get():
                 continue
             said = f"the namespace may use {_told(allowed.get(), resource)} {resource}, "
@@ -53,6 +55,8 @@ def _told(amount: float, resource: str) -> str:
 
 def _amount(container: Container, name: str) -> float:
     """What a container asks for under a name of a quota: units of a device, or a request, which is its limit where none is stated."""
+    if name.endswith(_OF_A_CLASS):
+        return units_of(container, name.removesuffix(_OF_A_CLASS))
     kind, _, rest = name.partition(".")
     resource = rest if kind in ("requests", "limits") else name
     if units := units_of(container, resource):

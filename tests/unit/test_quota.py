@@ -98,6 +98,18 @@ def test_a_quota_below_what_the_servers_ask_for_is_refused_with_both_numbers() -
     assert "12" in finding.summary
 
 
+@pytest.mark.parametrize(("allowed", "replicas", "surge", "refused"), [(8, 2, 0, False), (12, 2, 1, False), (8, 3, 0, True)])
+def test_devices_that_claims_take_count_against_the_quota_of_their_class(allowed: int, replicas: int, surge: int, refused: bool) -> None:
+    pool = {"name": "dra", "gpu": "h100", "nodes": 2, "gpus_per_node": 8, "allocation": "claim"}
+    server = {"name": "chat", "model": {"id": "Qwen/Qwen2.5-7B-Instruct"}, "pool": "dra", "replicas": replicas, "gpus": 4}
+    stack = {"target": {"local": "dev"}, "namespace": "ml", "pools": [pool], "servers": [server]}
+    made = preview(load({**stack, "tenants": [{"name": "ml", "gpus": {"dra": allowed}}]}), "dev", today=TODAY)
+    assert made.servers[0].surge == surge
+    found = [each for each in made.refused if each.code == "SCALE-008"]
+    assert bool(found) == refused
+    assert all("8 gpu.nvidia.com" in each.summary and "12" in each.summary for each in found)
+
+
 def test_priority_classes_carry_the_stack_and_only_those_that_may_preempt_do() -> None:
     made = priority_objects(config(platform={"priority_classes": CLASSES}), "plat")
     assert [(each["metadata"]["name"], each["value"], each["preemptionPolicy"]) for each in made] == [

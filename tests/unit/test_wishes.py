@@ -156,6 +156,47 @@ def test_the_test_only_track_is_not_tuned() -> None:
     assert server.args.engine.stated() == {"tensor_parallel_size": 1, "dtype": "float32", "enforce_eager": True}
 
 
+def latent(**fields: Any) -> PlannedServer:
+    data = {"pools[0].gpu": "h200", "servers[0].model": {"id": "deepseek-ai/DeepSeek-R1"}, "servers[0].engine": {}}
+    made = preview(config(data | {f"servers[0].{name}": value for name, value in fields.items()}), "dev", today=TODAY)
+    assert not made.refused
+    return made.servers[0]
+
+
+def test_latent_attention_is_served_by_data_parallel_ranks_where_throughput_is_wished() -> None:
+    spread = latent(wishes={"goal": "throughput", "concurrent": 80})
+    engine = spread.args.engine
+    assert (engine.tp, engine.dp, engine.enable_expert_parallel, engine.max_num_seqs, spread.gpus) == (1, 8, True, 10, 8)
+    assert "8 data-parallel ranks hold 8 x" in spread.why["data_parallel_size"].reason
+    assert "allgather_reducescatter" in spread.why["all2all_backend"].reason
+    assert latent(wishes={"goal": "latency"}).args.engine.dp == 1
+    stated = latent(wishes={"goal": "throughput"}, engine={"enable_expert_parallel": False}).args.engine
+    assert (stated.tp, stated.dp) == (8, 1)
+
+
+def test_heads_that_are_shared_out_are_served_by_tensor_parallel_ranks_for_throughput_too() -> None:
+    engine = latent(model={"id": "Qwen/Qwen3-235B-A22B-FP8"}, wishes={"goal": "throughput"}).args.engine
+    assert engine.tp > 1
+    assert engine.dp == 1
+
+
+def test_what_only_some_networks_carry_is_named_and_not_set_over_several_nodes() -> None:
+    wide = latent(gpus=16, engine={"data_parallel_size": 16, "enable_expert_parallel": True}, transfer={"role": "decode"})
+    assert wide.args.engine.stated().get("all2all_backend") is None
+    assert "deepep_low_latency: needs DeepEP in the image and RDMA" in wide.why["all2all_backend"].instead
+    stated = {"data_parallel_size": 16, "enable_expert_parallel": True, "all2all_backend": "deepep_low_latency"}
+    assert latent(gpus=16, engine=stated).args.engine.stated()["all2all_backend"] == "deepep_low_latency"
+
+
+def test_tool_calls_that_need_another_chat_template_are_not_parsed_unasked() -> None:
+    own = latent(model={"id": "deepseek-ai/DeepSeek-R1-0528"})
+    assert own.args.engine.stated().keys() & {"chat_template", "tool_call_parser", "enable_auto_tool_choice"} == set()
+    assert "/vllm-workspace/examples/tool_chat_template_deepseekr1.jinja" in own.why["chat_template"].instead
+    assert own.args.engine.reasoning_parser == "deepseek_r1"
+    stated = {"chat_template": "/t.jinja", "tool_call_parser": "deepseek_v3", "enable_auto_tool_choice": True}
+    assert stated.items() <= latent(engine=stated).args.engine.stated().items()
+
+
 def test_every_argument_of_vllm_can_be_stated_by_its_name() -> None:
     engine = {
         "async_scheduling": False,

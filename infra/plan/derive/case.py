@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,22 @@ class Choice:
     value: Any
     reason: str
     instead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Ranks of one replica."""
+
+    tp: int
+    pp: int
+    dp: int = 1
+    choices: tuple[Choice, ...] = field(default=(), compare=False)
+    """What to set, with the reasons."""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of one replica."""
+        return self.tp * self.pp * self.dp
 
 
 @dataclass(frozen=True)

@@ -14,18 +14,19 @@ from interlock.infra.plan.access import tiers_matter
 from interlock.infra.plan.derive.adapters import slots
 from interlock.infra.plan.derive.admission import admission
 from interlock.infra.plan.derive.batch import overlap, sequences, step_tokens
-from interlock.infra.plan.derive.case import Case, Choice, Decide
+from interlock.infra.plan.derive.case import Case, Choice, Decide, Size
 from interlock.infra.plan.derive.context import context
 from interlock.infra.plan.derive.family import dialect, modalities, runner
 from interlock.infra.plan.derive.order import order
-from interlock.infra.plan.derive.parallel import Size, Sizes, sizes
+from interlock.infra.plan.derive.parallel import Sizes, sizes
+from interlock.infra.plan.derive.ranks import exchange
 from interlock.infra.plan.derive.transfer import transfer
 from interlock.infra.plan.layout import Layout, layout
 from interlock.infra.plan.models import Fit, fit
 from interlock.infra.plan.reasons import Reason
 from interlock.infra.plan.shares import fixed_pool, shared_card
 
-ORDER: Sequence[Decide] = (context, sequences, slots, step_tokens, overlap, dialect, admission, order, transfer)
+ORDER: Sequence[Decide] = (context, sequences, slots, step_tokens, overlap, exchange, dialect, admission, order, transfer)
 """What is decided after the size, each on what was decided before."""
 
 

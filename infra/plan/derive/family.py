@@ -68,7 +68,11 @@ def _parsers(case: Case, found: Dialect, asked: str) -> Iterator[Choice]:
     source = f"how {found.family} writes them ({asked})"
     tool = found.tool if found.tool and registered("tool", found.tool, case.vllm) else ""
     # A person who says anything about tools says all of it: half of it from us would contradict the other half.
-    if tool and not {"tool_call_parser", "enable_auto_tool_choice"} & case.given:
+    if tool and found.template and not {"chat_template", "tool_call_parser", "enable_auto_tool_choice"} & case.given:
+        # A path that the image does not have stops the engine, and only the person knows the image.
+        told = f"the checkpoint's own: tool calls of {found.family} would need another, and arrive as text"
+        yield Choice("chat_template", None, told, f"{found.template} of the stock image, with enable_auto_tool_choice and {tool}")
+    elif tool and not {"tool_call_parser", "enable_auto_tool_choice"} & case.given:
         yield Choice("enable_auto_tool_choice", True, f"tool calls of {found.family} are parsed ({asked})", "tool calls arrive as text")
         yield Choice("tool_call_parser", tool, source)
     if found.reasoning and registered("reasoning", found.reasoning, case.vllm):

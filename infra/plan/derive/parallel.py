@@ -1,13 +1,14 @@
 """TP, PP and expert parallelism: the smallest size that surely fits one node, and a larger one where it is wished and cards are free."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from interlock.infra.config.wishes import Goal
-from interlock.infra.plan.derive.case import Case, Choice, tried
+from interlock.infra.plan.derive.case import Case, Choice, Size, tried
 from interlock.infra.plan.derive.context import LEAST_LENGTH, USUAL_LENGTH, wished_length
 from interlock.infra.plan.derive.load import wished_concurrency
+from interlock.infra.plan.derive.ranks import ranks
 from interlock.infra.plan.reasons import SET
 from interlock.infra.sizing.model.facts import ModelFacts
 from interlock.infra.sizing.refusals.parallel import tp_problem
@@ -16,22 +17,6 @@ from interlock.infra.values import Version, plural
 
 _FASTER = 2
 """Latency: so many times the cards that suffice, on NVLink."""
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """Ranks of one replica."""
-
-    tp: int
-    pp: int
-    dp: int = 1
-    choices: tuple[Choice, ...] = field(default=(), compare=False)
-    """What to set, with the reasons."""
-
-    @property
-    def gpus(self) -> int:
-        """GPUs of one replica."""
-        return self.tp * self.pp * self.dp
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +174,16 @@ def _smallest(case: Case, ways: list[tuple[int, int, bool]], relaxed: _Relaxed) 
             sure = _made(case, (tp, pp, apart), answer, relaxed, before)
             if doubtful is not None:
                 return Sizes(_made(case, doubtful, None, relaxed, ""), sure)
-            return Sizes(sure, _better(case, [way for way in ways[place:] if _even(case, way)], relaxed, sure))
+            better = _better(case, [way for way in ways[place:] if _even(case, way)], relaxed, sure)
+            return Sizes(_apart(case, sure, relaxed), better and _apart(case, better, relaxed))
         if answer.verdict is Verdict.UNSURE and doubtful is None:
             doubtful = (tp, pp, apart)
         before = f"TP {tp}" + (f" x PP {pp}" if pp > 1 else "") + f": {_why_not(answer)}"
     return Sizes(_made(case, doubtful, None, relaxed, "")) if doubtful else None
+
+
+def _apart(case: Case, size: Size, relaxed: _Relaxed) -> Size:
+    return ranks(case, size, relaxed.request) if _linked(case) else size
 
 
 def _made(case: Case, way: tuple[int, int, bool], answer: SizingResult | None, relaxed: _Relaxed, before: str) -> Size:
