@@ -8,6 +8,7 @@ COMMANDS = {
     "drain": ("interlock.runtime.supervise.ask", "ask the running supervisor to drain and end; again is nothing"),
     "live": ("interlock.runtime.probe", "exit 1 when an engine holds work and has not stepped for LIMIT seconds: live LIMIT"),
     "preflight": ("interlock.runtime.preflight.run", "look at GPUs, driver, memory, model files and folders before the engine starts"),
+    "lora": ("interlock.runtime.lora", "adapters of the running engine: lora list | load NAME PATH | unload NAME | watch FILE"),
     "weights": ("interlock.runtime.weights", "fetch a model's files, or copy them to this node"),
     "guard": ("interlock.runtime.supervise.guard", "internal: ends the engine when its supervisor is killed"),
 }

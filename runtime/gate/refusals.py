@@ -44,9 +44,9 @@ async def refuse(ticket: Ticket, refusal: Refusal, scope: Scope, receive: Receiv
     ticket.refused = refusal.code
     if scope["type"] == "websocket":
         return await send({"type": "websocket.close", "code": POLICY_VIOLATION})
-    if ticket.body is None and not await discard(receive, MOST_UNREAD):
+    if not ticket.heard and not await discard(receive, MOST_UNREAD):
         return None
-    headers: list[Header] = [] if ticket.body is not None else [(b"connection", b"close")]
+    headers: list[Header] = [] if ticket.heard else [(b"connection", b"close")]
     if refusal.wait:
         headers.append((b"retry-after", str(math.ceil(refusal.wait)).encode()))
     if refusal.status == 401:

@@ -30,7 +30,8 @@ class GoneError(Exception):
 
 
 class Ticket:
-    """One request. ``id``: ours, under which the engine knows it too; a client's own id could be another request's."""
+    """One request. ``heard``: its body came to its end, so nothing more is waited for. ``id``: ours, under which the engine knows it
+    too; a client's own id could be another request's."""
 
     __slots__ = (
         "answer",
@@ -38,6 +39,7 @@ class Ticket:
         "began",
         "body",
         "client_id",
+        "heard",
         "id",
         "kind",
         "model",
@@ -55,6 +57,7 @@ class Ticket:
         self.tenant = self.kind = self.model = self.refused = ""
         self.route = route_of(scope)
         self.body: bytes | None = None
+        self.heard = False
         self.asked: Asked | None = None
         self.answer: Answer | None = None
         self.usage: Usage | None = None
@@ -80,10 +83,11 @@ class Ticket:
                 raise GoneError
             part = message.get("body", b"")
             size += len(part)
+            more = message.get("more_body", False)
+            self.heard = not more
             if size > most:
                 raise TooLargeError
             parts.append(part)
-            more = message.get("more_body", False)
         self.body = parts[0] if len(parts) == 1 else b"".join(parts)
         return self.body
 

@@ -43,7 +43,7 @@ class Request:
         """As uvicorn makes it."""
         headers = {**({"authorization": f"Bearer {self.key}"} if self.key else {}), **self.headers}
         listed = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-        made = {"type": self.kind, "path": self.path, "headers": listed, "root_path": self.root_path}
+        made = {"type": self.kind, "path": self.path, "headers": listed, "root_path": self.root_path, "query_string": b""}
         return made | ({"method": self.method} if self.kind == "http" else {})
 
     def data(self) -> bytes:
