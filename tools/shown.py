@@ -5,10 +5,12 @@ usage: python -m tools.shown
 A shown output is the lines below a line ``$ interlock ...`` in a block marked ``console``, up to the next command or the block's end.
 """
 
+import os
 import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,7 +43,10 @@ def shown(page: Path) -> list[Shown]:
 def printed(command: str) -> str:
     """What ``interlock ...`` prints, run in the repository."""
     words = shlex.split(command, comments=True)[1:]
-    done = subprocess.run([sys.executable, "-m", "interlock.cli.main", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory() as empty:  # no model of this machine's own cache
+        surroundings = {**os.environ, "HF_HUB_CACHE": empty}
+        command_line = [sys.executable, "-m", "interlock.cli.main", *words]
+        done = subprocess.run(command_line, cwd=ROOT, env=surroundings, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 

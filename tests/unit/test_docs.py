@@ -48,9 +48,10 @@ def ours(command: str) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def repository(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands are typed in the repository."""
+def repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Commands are typed in the repository, on a machine whose cache of the hub is empty."""
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -21,6 +21,12 @@ CONFIG = {
 }
 
 
+@pytest.fixture(autouse=True)
+def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever the machine's cache of the hub holds, names mean the catalog's models."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+
+
 def test_a_model_that_fits_ends_with_0_and_shows_every_term(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "180")
     result = run("--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--max-model-len", "16384")
