@@ -122,7 +122,7 @@ class Record:
 
     @property
     def thread(self) -> str:
-        """What was published together: one issue, pull request or page. A page that is not named counts by its card and version."""
+        """What was published together: one issue, pull request or page. A page that is not named counts by its card, version and model."""
         source = str(self.log.get("source") or self.log["id"])
         if re.search(r"a public GitHub file|quoted in", source):
             return f"{self.log.get('gpu')} {self.log.get('vllm_version')} {self.log.get('model')}".lower()

@@ -60,7 +60,8 @@ def validation(splits: Sequence[Judged]) -> tuple[str, ...]:
 
 
 _METHOD = (
-    "Twenty times the logs are cut into halves, with all logs of one issue, pull request or page in the same half. The fitted figures "
+    "Twenty times the logs are cut into halves, with all logs of one issue, pull request or page in the same half (those whose page has no "
+    "address: all of one card, version and model). The fitted figures "
     "(`infra/catalog/overheads.json`) are fitted anew on one half and on the H200 runs, and the other half is judged with them. The "
     "laws (which tensors live when, the planning of the cache, defaults by version) are read from vLLM's code and are the same in every "
     "split; so are the widths of the forward pass and of the encoders, which come from traced model code and the H200, and the guesses "
