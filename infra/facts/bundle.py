@@ -53,6 +53,12 @@ class Route:
     """Seconds without a byte until the answer is cut; 0 = never."""
     longest_answer: Fact[float] = Fact()
     """Seconds of the longest answer (or first byte) where something states it."""
+    hosts: tuple[str, ...] = ()
+    """Host names that it answers to, where they are stated."""
+    entry: str = ""
+    """What it hangs on: the parents of an HTTPRoute, the class of an Ingress."""
+    conditional: bool = False
+    """More than host and path decide: a header, a query, a method."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +169,7 @@ class DiskVolume:
     """Labels that its affinity asks of a node, with the values that it takes; only where one term states them."""
     claim: str = ""
     """Name of the claim that it is kept for (``claimRef``)."""
+    claim_namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

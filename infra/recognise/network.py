@@ -104,6 +104,9 @@ def read_ingress(root: Node, document: Document, context: Context) -> Iterator[R
     controller = _controller(root)
     timeout, place = _annotated_timeout(root, controller)
     base = Route(source, controller=controller, read_timeout=timeout, annotations=source.annotations, kind="Ingress", timeout_path=place)
+    hosts = tuple(dict.fromkeys(host for rule in root.at("spec", "rules").items() if (host := rule["host"].string())))
+    # Of several hosts it is not known here which path is whose.
+    base = replace(base, hosts=hosts if len(hosts) == 1 else (), entry=str(controller.value or ""))
     paths: dict[tuple[str, str], list[str]] = {}
     facts: dict[tuple[str, str], tuple[Fact[str], Fact[str]]] = {}
     for path, backend in _ingress_backends(root["spec"]):
@@ -132,6 +135,10 @@ def read_http_route(root: Node, document: Document, context: Context, policies: 
     classes = {policies.gateways[name] for name in parents if name in policies.gateways}
     controller = known(controller_name(classes.pop())) if len(classes) == 1 else absent()
     controller = known("envoy-ai-gateway") if source.kind == "AIGatewayRoute" else controller
+    hosts = tuple(host.string() for host in root.at("spec", "hostnames").items() if host.string())
+    entry = ",".join(
+        sorted(f"{parent['namespace'].string()}/{parent['name'].string()}" for parent in root.at("spec", "parentRefs").items())
+    )
     for rule in root.at("spec", "rules").items():
         stated = rule.at("timeouts", "request")
         timeout = stated.duration() if stated else policies.timeouts.get(("HTTPRoute", source.name), absent())
@@ -149,6 +156,9 @@ def read_http_route(root: Node, document: Document, context: Context, policies: 
                 kind=source.kind,
                 timeout_path=stated.path,
                 per_try_timeout=rule.at("timeouts", "backendRequest").duration(),
+                hosts=hosts,
+                entry=entry,
+                conditional=any(match[key] for match in rule["matches"].items() for key in ("headers", "queryParams", "method")),
             )
 
 

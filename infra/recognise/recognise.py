@@ -126,6 +126,8 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "DynamoGraphDeployment": (operators.read_dynamo,),
     "DynamoComponentDeployment": (operators.read_dynamo,),
 }
+_SERVING = frozenset({"Deployment", "StatefulSet", "LeaderWorkerSet"})
+"""Kinds that a stack makes for a model."""
 _RELEASES = frozenset({"HelmRelease", "HelmChart", "Application", "Kustomization"})
 
 
@@ -165,8 +167,9 @@ def _problems(documents: Iterable[Document], workloads: Sequence[Workload]) -> I
     for document in documents:
         root = Node(document.data, document.path)
         engine = (document.file, document.index) in carrying
-        if not engine and root["kind"].string() == "Deployment" and not _open(root.at("spec", "template", "spec", "containers")):
-            yield from engine_lost(origin(root, document), root.at("spec", "template", "spec", "containers"))
+        if not engine and root["kind"].string() in _SERVING:
+            found = [template.spec["containers"] for template in native.templates(root)]
+            yield from engine_lost(origin(root, document), found[0]) if found and not any(map(_open, found)) else ()
         if carrying:
             yield from api_problems(root, origin(root, document))
             for template in native.templates(root) if engine else ():

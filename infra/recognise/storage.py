@@ -25,7 +25,8 @@ def read_volume(root: Node, document: Document, context: Context) -> Iterator[Di
     nodes = _nodes(spec.at("nodeAffinity", "required", "nodeSelectorTerms"))
     if spec["local"] or spec["hostPath"] or nodes:
         folder, claim = spec.at("hostPath", "path").text(), spec.at("claimRef", "name").string()
-        yield DiskVolume(origin(root, document), spec["storageClassName"].text(), bool(spec["local"]), folder, nodes, claim)
+        space = spec.at("claimRef", "namespace").string()
+        yield DiskVolume(origin(root, document), spec["storageClassName"].text(), bool(spec["local"]), folder, nodes, claim, space)
 
 
 def _nodes(terms: Node) -> dict[str, tuple[str, ...]]:

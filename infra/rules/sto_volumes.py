@@ -21,17 +21,21 @@ def claim_of(volume: Volume, workload: Workload, bundle: Bundle) -> Claim | None
     return next(near, None)
 
 
+def _kept_for(disk: DiskVolume, claim: Claim) -> bool:
+    """Whether a volume's ``claimRef`` names a claim: another one of the same name elsewhere does not get it."""
+    return disk.claim == claim.origin.name and same_namespace(disk.claim_namespace, claim.origin.namespace)
+
+
 def bound_volume(claim: Claim, bundle: Bundle) -> DiskVolume | None:
     """The volume of the documents that a claim surely gets: the one that it names or that is kept for it."""
-    name, named = claim.origin.name, claim.volume
-    stated = [each for each in bundle.disk_volumes if each.claim == name or (named.known and each.origin.name == named.get())]
+    named = claim.volume
+    stated = [each for each in bundle.disk_volumes if _kept_for(each, claim) or (named.known and each.origin.name == named.get())]
     return stated[0] if len(stated) == 1 else None
 
 
 def likely_volume(claim: Claim, bundle: Bundle) -> DiskVolume | None:
     """The volume that a claim gets, else the only one of its class; the cluster may have others, so no error may rest on that."""
-    name, named = claim.origin.name, claim.volume
-    if named.known or not claim.storage_class.known or any(each.claim == name for each in bundle.disk_volumes):
+    if claim.volume.known or not claim.storage_class.known or any(_kept_for(each, claim) for each in bundle.disk_volumes):
         return bound_volume(claim, bundle)
     alike = [each for each in bundle.disk_volumes if each.storage_class.value == claim.storage_class.get() and not each.claim]
     return alike[0] if len(alike) == 1 else None

@@ -104,3 +104,15 @@ def test_the_fix_of_another_port_is_at_what_changed_it() -> None:
     assert moved["NET-003"] == "remove --port from extra.args"
     (asked,) = findings(engine(readinessProbe={"httpGet": {"path": "/health", "port": 9999}}))
     assert asked.remedy == "set it to 8000"
+
+
+def test_a_server_on_several_nodes_that_starts_no_engine_any_more_is_refused() -> None:
+    data = {
+        "target": {"local": "d"},
+        "namespace": "n",
+        "pools": [POOL | {"nodes": 2, "gpus_per_node": 8}],
+        "servers": [{"name": "s", "model": {"id": "deepseek-ai/DeepSeek-V3"}, "pool": "p", "gpus": 16, "nodes": 2}],
+    }
+    data["servers"][0]["extra"] = {"pod_patch": engine(command=["sleep", "infinity"])}  # type: ignore[index]
+    told = [(each.code, each.path) for each in preview(load(data), "dev", today=TODAY).findings]
+    assert told == [("DOC-009", f"{PATCH}containers[0].command")]

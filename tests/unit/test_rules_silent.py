@@ -13,7 +13,7 @@ import yaml
 from interlock.infra.facts import Origin, Pool, known
 from interlock.infra.rules.judge import judge
 from tests.support import TODAY
-from tests.unit.test_rules_traps import Manifest, args, bundle, env, found, pod, put, scaled, server, service, worst
+from tests.unit.test_rules_traps import Manifest, args, bundle, cached, claim, env, found, pod, put, scaled, server, service, worst
 from tools.findings.examples import examples
 
 H100 = "NVIDIA-H100-80GB-HBM3"
@@ -307,3 +307,52 @@ def test_a_broken_edge_between_metric_and_scaler_is_told_by_its_end_effect(code:
 
 def test_variables_of_no_ray_cluster_stream_nothing() -> None:
     assert worst("RAY-018", server(env(**STREAMING))) == "none"
+
+
+def routed(name: str, backend: str, host: str = "llm.example.com", **match: Any) -> Manifest:
+    rule = {"matches": [{"path": {"value": "/v1"}, **match}], "backendRefs": [{"name": backend, "port": 80}]}
+    spec = {"parentRefs": [{"name": "public"}], "hostnames": [host], "rules": [rule]}
+    api = "gateway.networking.k8s.io/v1"
+    return {"apiVersion": api, "kind": "HTTPRoute", "metadata": {"name": name, "namespace": "models"}, "spec": spec}
+
+
+def entered(name: str, backend: str, **notes: str) -> Manifest:
+    path = {"path": "/v1", "pathType": "Prefix", "backend": {"service": {"name": backend, "port": {"number": 80}}}}
+    spec = {"ingressClassName": "nginx", "rules": [{"host": "llm.example.com", "http": {"paths": [path]}}]}
+    meta = {"name": name, "namespace": "models", "annotations": {f"nginx.ingress.kubernetes.io/{key}": text for key, text in notes.items()}}
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": meta, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("routes", "level"),
+    [
+        ([routed("a", "chat"), routed("b", "chat-2")], "warning"),
+        ([entered("a", "chat"), entered("b", "chat-2")], "warning"),
+        ([routed("a", "chat"), routed("b", "chat-2", "other.example.com")], "none"),
+        ([routed("a", "chat"), routed("b", "chat-2", headers=[{"name": "model", "value": "b"}])], "none"),
+        ([entered("a", "chat"), entered("b", "chat-2", canary="true")], "none"),
+        ([routed("a", "chat"), routed("b", "web")], "none"),
+        ([routed("a", "chat"), routed("b", "chat")], "none"),
+        ([routed("a", "chat"), entered("b", "chat-2")], "none"),
+    ],
+)
+def test_two_routes_of_one_host_and_path_to_two_engines_are_told(routes: list[Manifest], level: str) -> None:
+    assert worst("NET-017", server(), service(), service("chat-2"), *routes) == level
+
+
+def kept_for(namespace: str) -> list[Manifest]:
+    """A claim of an engine that may run on one node only, and a volume of that node that is kept for a claim of that name."""
+    reference = {"claimRef": {"name": "cache", **({"namespace": namespace} if namespace else {})}}
+    terms = [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["node-a"]}]}]
+    disk = {"storageClassName": "disks", "hostPath": {"path": "/data"}, "nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
+    volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}, "spec": {**disk, **reference}}
+
+    def chosen(made: Manifest) -> None:
+        pod(made)["nodeSelector"] = {"kubernetes.io/hostname": "node-b"}
+
+    return [server(cached, chosen), claim("ReadWriteOnce"), volume]
+
+
+@pytest.mark.parametrize(("namespace", "level"), [("models", "error"), ("", "error"), ("elsewhere", "none")])
+def test_a_volume_is_kept_for_the_claim_of_its_own_namespace(namespace: str, level: str) -> None:
+    assert worst("STO-009", *kept_for(namespace)) == level
