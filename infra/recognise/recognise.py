@@ -1,7 +1,7 @@
 """From documents to one bundle of facts: a table of readers by kind."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -126,8 +126,12 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "DynamoGraphDeployment": (operators.read_dynamo,),
     "DynamoComponentDeployment": (operators.read_dynamo,),
 }
-_SERVING = frozenset({"Deployment", "StatefulSet", "LeaderWorkerSet"})
-"""Kinds that a stack makes for a model."""
+_SERVING: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "Deployment": (("spec", "template"),),
+    "StatefulSet": (("spec", "template"),),
+    "LeaderWorkerSet": (("spec", "leaderWorkerTemplate", "leaderTemplate"), ("spec", "leaderWorkerTemplate", "workerTemplate")),
+}
+"""Kinds that may carry a model's engine, with their pod templates."""
 _RELEASES = frozenset({"HelmRelease", "HelmChart", "Application", "Kustomization"})
 
 
@@ -167,9 +171,10 @@ def _problems(documents: Iterable[Document], workloads: Sequence[Workload]) -> I
     for document in documents:
         root = Node(document.data, document.path)
         engine = (document.file, document.index) in carrying
-        if not engine and root["kind"].string() in _SERVING:
-            found = [template.spec["containers"] for template in native.templates(root)]
-            yield from engine_lost(origin(root, document), found[0]) if found and not any(map(_open, found)) else ()
+        templates = [] if engine else [root.at(*keys) for keys in _SERVING.get(root["kind"].string(), ())]
+        found = [template.at("spec", "containers") for template in templates if template]
+        if found and not any(map(_open, found)):
+            yield from engine_lost(origin(root, document), found[0])
         if carrying:
             yield from api_problems(root, origin(root, document))
             for template in native.templates(root) if engine else ():
