@@ -101,22 +101,8 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
         yield from _duplicates(kind, [item.name for item in getattr(config, kind)])
     yield from _duplicates("platform.priority_classes", [each.name for each in config.platform.priority_classes])
     pools, stores = [pool.name for pool in config.pools], [store.name for store in config.stores]
-    for index, server in enumerate(config.servers):
-        if server.pool not in pools:
-            yield f"servers[{index}].pool", f"{server.pool!r} is not a pool of this stack; pools: {_listed(pools)}"
-        for field in ("weights", "compile_cache"):
-            store = getattr(server, field)
-            if store is not None and store not in stores:
-                yield f"servers[{index}].{field}", f"{store!r} is not a store of this stack; stores: {_listed(stores)}"
-        yield from _taken(config, index)
-        yield from _fetched(config, index)
-        yield from _directives(server.extra.pod_patch, f"servers[{index}].extra.pod_patch")
-        if len(server.name) + LONGEST_SUFFIX > LABEL_LIMIT:
-            room = LABEL_LIMIT - LONGEST_SUFFIX
-            yield (
-                f"servers[{index}].name",
-                f"{server.name!r} has {len(server.name)} characters; at most {room} leave room for what we append",
-            )
+    for index in range(len(config.servers)):
+        yield from _of_server(config, index, pools, stores)
     made = config.create_namespace and config.scope is not Scope.PLATFORM
     if made and (config.namespace == "default" or config.namespace.startswith("kube-")):
         yield (
@@ -159,6 +145,26 @@ def _access(config: ClusterConfig) -> Iterator[tuple[str, str]]:
 def asks_for_keys(config: ClusterConfig, server: ServerConfig) -> bool:
     """Whether a server asks for tenants' keys."""
     return bool(config.access.tenants) if server.access.keys is None else server.access.keys
+
+
+def _of_server(config: ClusterConfig, index: int, pools: list[str], stores: list[str]) -> Iterator[tuple[str, str]]:
+    """What one server names that is not there, is taken, or cannot be."""
+    server = config.servers[index]
+    if server.pool not in pools:
+        yield f"servers[{index}].pool", f"{server.pool!r} is not a pool of this stack; pools: {_listed(pools)}"
+    for field in ("weights", "compile_cache"):
+        store = getattr(server, field)
+        if store is not None and store not in stores:
+            yield f"servers[{index}].{field}", f"{store!r} is not a store of this stack; stores: {_listed(stores)}"
+    yield from _taken(config, index)
+    yield from _fetched(config, index)
+    yield from _directives(server.extra.pod_patch, f"servers[{index}].extra.pod_patch")
+    if len(server.name) + LONGEST_SUFFIX > LABEL_LIMIT:
+        room = LABEL_LIMIT - LONGEST_SUFFIX
+        yield (
+            f"servers[{index}].name",
+            f"{server.name!r} has {len(server.name)} characters; at most {room} leave room for what we append",
+        )
 
 
 def _store_references(config: ClusterConfig, stores: list[str]) -> Iterator[tuple[str, str]]:
