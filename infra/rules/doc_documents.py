@@ -1,11 +1,12 @@
 """Faults of the document itself, as the reader found them: one rule per kind of fault."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
 from interlock.infra.facts import Bundle
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.rule import Hit, Settings, rule
+from interlock.infra.rules.rule import Hit, Settings, put, rule
 
 _SOURCE = "Kubernetes documentation, 'Objects In Kubernetes' (field validation); YAML 1.2"
 _LINKS = ("https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation",)
@@ -166,4 +167,6 @@ def engine_lost(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     of="bundle",
 )
 def api_version(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
-    return _problems(bundle, "api-version")
+    for hit in _problems(bundle, "api-version"):
+        served = re.fullmatch(r"write (\S+)", hit.remedy)
+        yield replace(hit, fixes=put(hit.path, served[1])) if served else hit

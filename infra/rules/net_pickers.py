@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from interlock.infra.facts import Bundle, EndpointPool, Pod, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.net_services import engine_port, same_namespace, selected
-from interlock.infra.rules.rule import Hit, Settings, put, rule
+from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 
 _SOURCE = (
     "llm-d-router: flow control's utilization saturation detector (stale or missing metrics count as full); InferencePool v1, failureMode"
@@ -83,7 +83,8 @@ def _blind(workload: Workload, pool: EndpointPool) -> Iterator[Hit]:
         stated = engine.flag(flag)
         if stated.known and stated.value != "false":
             text = f"--{flag}: the engine {what}; the picker of InferencePool {name} counts it as full, and {_effect(pool)}"
-            yield Hit(stated.path, text, remedy, origin=workload.origin)
+            fixes = drop(stated.path, flag=flag) if remedy.startswith("remove") else ()
+            yield Hit(stated.path, text, remedy, origin=workload.origin, fixes=fixes)
     ranks = engine.data_parallel
     apart = any(not engine.flag(each).absent for each in ("data-parallel-rank", "data-parallel-external-lb", "data-parallel-hybrid-lb"))
     if ranks.known and ranks.get() > 1 and not apart and len(pool.ports) == 1:

@@ -89,7 +89,7 @@ def proxy_memory(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
             text = f"bodies are held for the router: up to {sums}, and the container may use {limit.get() / GIB:.3g} GiB"
             fits = max(1, limit.get() // (4 * buffer))
             remedy = (
-                f"set {_CONNECTIONS} to {fits} or less (half of the memory), or make {_BUFFER} smaller: longer bodies are cut for routing"
+                f"lower {_CONNECTIONS} to {fits} or less (half of the memory), or make {_BUFFER} smaller: longer bodies are cut for routing"
             )
             yield Hit(box.env[_BODIES].path, text, remedy, str(most))
 
@@ -141,8 +141,8 @@ def prefix_router(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
         place = deployment.router.path or where(workload, Place.ARGS)
         text = "PrefixCacheAffinityRouter looks at load only beyond imbalanced_threshold, which is infinite by default"
         if "imbalanced_threshold" not in deployment.router_options:
-            remedy = "set request_router_kwargs.imbalanced_threshold to 10"
+            remedy = "give request_router_kwargs an imbalanced_threshold, such as 10"
             yield Hit(place, text, remedy)
         if "do_eviction" not in deployment.router_options:
             text = "the router's tree of prefixes only grows: do_eviction is off by default"
-            yield Hit(place, text, "set request_router_kwargs.do_eviction to true", severity=Severity.INFO)
+            yield Hit(place, text, "give request_router_kwargs a do_eviction of true", severity=Severity.INFO)
