@@ -95,6 +95,28 @@ def vllm_version(text: str) -> str | None:
     return str(release) if release and release.major == 0 else None
 
 
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Whether an image holds a library that is not among vLLM's own requirements."""
+
+    held: bool
+    """False where the image is of a family that holds it, and older than the first release that surely does."""
+    since: str
+    """That release; empty where every image of the family does."""
+
+
+def library(image: str, name: str) -> Library | None:
+    """What is known of ``image`` and the library; None where nothing is."""
+    read = image_reference(image).name.lower()
+    row = next((row for pattern, row in _patterns("libraries") if row["library"] == name and pattern.search(read)), None)
+    if row is None:
+        return None
+    first, version = Version.parse(row.get("since", "0.0.0")), Version.parse(vllm_version(image) or "")
+    if row.get("since") and version is None:
+        return None
+    return Library(not row.get("since") or bool(first and version and first <= version.release), row.get("since", ""))
+
+
 @cache
 def _patterns(kind: str) -> tuple[tuple[re.Pattern[str], Mapping[str, Any]], ...]:
     return tuple((re.compile(row["match"]), row) for row in table(_FILE)[kind])

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from interlock.infra.catalog.images import library
+from interlock.infra.catalog.tracks import tracks
 from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.relations import member
-from interlock.infra.rules.reading.units import where
+from interlock.infra.rules.reading.units import engine_containers, where
 from interlock.infra.rules.rule import Hit, Settings, rule
 
 _SIDES: Mapping[str, Callable[[Workload], Fact[Any]]] = {
@@ -17,10 +19,31 @@ _SIDES: Mapping[str, Callable[[Workload], Fact[Any]]] = {
 """What both sides put into the hash that they compare at the first hand-over, as far as a document tells it."""
 
 
+_LIBRARY = "nixl"
+_STOCK = tracks()["deployment"].reference
+
+
 def _role(workload: Workload) -> str:
     connector = member(workload, "kv-transfer-config", ["kv_connector"])
     role = member(workload, "kv-transfer-config", ["kv_role"])
     return str(role.get()) if role.known and connector.known and connector.get() == "NixlConnector" else ""
+
+
+@rule(
+    "ARG-023",
+    Severity.WARNING,
+    demand="The image of a prefill or decode engine holds the library of its connector.",
+    reason="Without it the engine ends at its start: NIXL is not available.",
+    source="vllm/distributed/kv_transfer/kv_connector/v1/nixl/base_worker.py; infra/catalog/engine_images.json",
+    remedy="Take an image that holds it.",
+    links=("https://docs.vllm.ai/en/latest/features/nixl_connector_usage/",),
+)
+def has_library(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    for _, container in engine_containers(workload):
+        found = library(container.image.get(), _LIBRARY) if container.image.known and _role(workload) else None
+        if found is not None and not found.held:
+            text = f"{_LIBRARY} is not known to be in this image: of its family those of {found.since} and later hold it"
+            yield Hit(container.image.path, text, f"take one of {found.since} or later, such as {_STOCK}", container.image.get())
 
 
 def _sides(workload: Workload, bundle: Bundle, role: str) -> list[Workload]:

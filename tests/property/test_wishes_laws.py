@@ -25,7 +25,14 @@ from tests.support import TODAY, changed
 FEW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 MODELS = (
     *("Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen3-8B", "Qwen/Qwen2.5-72B-Instruct", "Qwen/Qwen3-235B-A22B-FP8", "openai/gpt-oss-20b"),
-    *("deepseek-ai/DeepSeek-V2-Lite", "google/gemma-3-27b-it", "BAAI/bge-m3", "Qwen/Qwen2.5-VL-7B-Instruct", "mistralai/Mixtral-8x7B-v0.1"),
+    *(
+        "deepseek-ai/DeepSeek-R1",
+        "deepseek-ai/DeepSeek-V2-Lite",
+        "google/gemma-3-27b-it",
+        "BAAI/bge-m3",
+        "Qwen/Qwen2.5-VL-7B-Instruct",
+        "mistralai/Mixtral-8x7B-v0.1",
+    ),
 )
 WISHES: dict[str, list[Any]] = {
     "longest_prompt": [512, 8000, 30000],

@@ -58,6 +58,27 @@ def test_sides_that_would_refuse_each_other_are_refused(decode: dict[str, Any]) 
     assert [each.subject.name for each in made(pair(**decode)).refused if each.code == "ARG-022"] == ["decode"]
 
 
+@pytest.mark.parametrize(
+    ("image", "told", "codes"),
+    [
+        ("vllm/vllm-openai:v0.33.0", "the image holds nixl", []),
+        ("mirror.example.org/vllm/vllm-openai:v0.13.0", "not known", ["ARG-023", "ARG-023"]),
+        ("ghcr.io/llm-d/llm-d-cuda:v0.7.0", "the image holds nixl", []),
+        ("example.org/own:1", "not known", []),
+    ],
+)
+def test_an_image_of_a_family_whose_later_releases_hold_the_library_is_told_with_the_release(
+    image: str, told: str, codes: list[str]
+) -> None:
+    data = pair()
+    stated = {"reference": image} if "openai" in image else {"reference": image, "vllm": "0.33.0"}
+    plan = made({**data, "servers": [{**server, "image": stated} for server in data["servers"]]})
+    assert told in plan.servers[0].why["kv_transfer_config"].reason
+    found = [each for each in plan.findings if each.code == "ARG-023"]
+    assert [each.code for each in found] == codes
+    assert all("0.14.0" in each.summary and each.path.endswith("image.reference") for each in found)
+
+
 def test_a_stated_connector_is_kept() -> None:
     stated = {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
     plan = made(pair(engine={"kv_transfer_config": stated, "max_model_len": 8192}))
