@@ -64,10 +64,13 @@ _METHOD = (
     "address: all of one card, version and model). The fitted figures "
     "(`infra/catalog/overheads.json`) are fitted anew on one half and on the H200 runs, and the other half is judged with them. The "
     "laws (which tensors live when, the planning of the cache, defaults by version) are read from vLLM's code and are the same in every "
-    "split; so are the widths of the forward pass and of the encoders, which come from traced model code and the H200, and the guesses "
-    "for drafts without a config, for DeepSeek-V4 and for the V0 engine's pass, which a few logs set by hand. A log counts when its "
-    "record states model, GPU and utilization, whatever the planner answers to it; records that say themselves that card, count or "
-    "utilization were inferred, or whose own figures exceed the card, stand in a row beside the total. "
+    "split. Some constants besides are the same in every split and were chosen with all logs in view, which flatters the figures: those "
+    "of the law of graphs, what is believed of each figure before any log, what ranks and the warm-up take after the budget is fixed "
+    "(with the one failed start that shows it, cal-185), and the guesses for drafts without a config, for DeepSeek-V4 and for the V0 "
+    "engine's pass. The widths of the forward pass and of the encoders come from traced model code and "
+    "the H200. A log counts when its record states model, GPU and utilization, whatever the planner answers to it. Records that say "
+    "themselves that card, count or utilization were inferred, or whose own figures exceed the card, stand in a row beside the total; "
+    "the goals are told with them too. "
     "Models and cards that the planner does not know, other makers' cards and forks count as `unsure`."
 )
 _RIVALS = (
@@ -77,25 +80,43 @@ _RIVALS = (
 
 
 def goals(splits: Sequence[Judged]) -> str:
-    """Each goal with what was measured."""
-    ours = pooled(splits, _of_ours)
-    tokens, memory = errors(ours, kv_tokens_error), errors(ours, quantity("kv_available_gib"))
-    asked, all_asked = _clear(ours), _clear(pooled(splits, lambda case: _of_ours(case) or (basics(case) and case.foreign)))
-    found = confusion(asked)
-    failed, ran = found.total("failed"), found.total("ran")
-    rows: list[tuple[str, str, float, str]] = [
-        ("KV tokens, p50", "at most 5 %", tokens.quantile(0.5), "<= 0.05"),
-        ("KV tokens, p90", "at most 15 %", tokens.quantile(0.9), "<= 0.15"),
-        ("the interval of KV tokens holds the truth", "at least 90 %", tokens.coverage, ">= 0.90"),
-        ("its median width", "at most 15 %", tokens.width, "<= 0.15"),
-        ("the interval of KV memory holds the truth", "at least 90 %", memory.coverage, ">= 0.90"),
-        ("its median width", "at most 15 %", memory.width, "<= 0.15"),
-        ("`unsure`, NVIDIA and vLLM itself", "at most 12 %", _share(asked, "unsure"), "<= 0.12"),
-        ("`unsure`, with other makers' cards and forks", "at most 12 %", _share(all_asked, "unsure"), "<= 0.12"),
-        ("`fits` on a start that failed", "none", found.at("failed", "fits") / max(failed, 1), "<= 0"),
-        ("`does not fit` on a start that worked", "at most 2 %", found.at("ran", "does_not_fit") / max(ran, 1), "<= 0.02"),
+    """Each goal with what was measured, without and with the records that doubt themselves."""
+    columns = [_measured(pooled(splits, keep)) for keep in (_of_ours, lambda case: basics(case) and not case.foreign)]
+    foreign = _clear(pooled(splits, lambda case: _of_ours(case) or (basics(case) and case.foreign)))
+    rows = [
+        [name, goal, f"{percent(own[name])} {_met(own[name], rule)}", f"{percent(wider[name])} {_met(wider[name], rule)}"]
+        for own, wider in (columns,)
+        for name, goal, rule in _GOALS
     ]
-    return table(("", "goal", "measured", ""), [(name, goal, percent(value), _met(value, rule)) for name, goal, value, rule in rows])
+    share = _share(foreign, "unsure")
+    rows.append(["`unsure`, with other makers' cards and forks", "at most 12 %", f"{percent(share)} {_met(share, '<= 0.12')}", ""])
+    return table(("", "goal", "measured", "with the records that doubt themselves"), rows)
+
+
+_GOALS = (
+    ("KV tokens, p50", "at most 5 %", "<= 0.05"),
+    ("KV tokens, p90", "at most 15 %", "<= 0.15"),
+    ("the interval of KV tokens holds the truth", "at least 90 %", ">= 0.90"),
+    ("median width of that interval", "at most 15 %", "<= 0.15"),
+    ("the interval of KV memory holds the truth", "at least 90 %", ">= 0.90"),
+    ("median width of the interval of KV memory", "at most 15 %", "<= 0.15"),
+    ("`unsure`", "at most 12 %", "<= 0.12"),
+    ("`fits` on a start that failed", "none", "<= 0"),
+    ("`does not fit` on a start that worked", "at most 2 %", "<= 0.02"),
+)
+
+
+def _measured(cases: Sequence[Scored]) -> dict[str, float]:
+    """By goal, in the order of the goals."""
+    tokens, memory, asked = errors(cases, kv_tokens_error), errors(cases, quantity("kv_available_gib")), _clear(cases)
+    found = confusion(asked)
+    values = (
+        *(tokens.quantile(0.5), tokens.quantile(0.9), tokens.coverage, tokens.width, memory.coverage, memory.width),
+        _share(asked, "unsure"),
+        found.at("failed", "fits") / max(found.total("failed"), 1),
+        found.at("ran", "does_not_fit") / max(found.total("ran"), 1),
+    )
+    return {name: value for (name, _, _), value in zip(_GOALS, values, strict=True)}
 
 
 def _met(value: float, rule: str) -> str:
