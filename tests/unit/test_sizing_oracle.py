@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from interlock.cli.size_lines import answer_of, request_of
+from interlock.infra.plan.derive.parallel import tp_candidates
 from interlock.infra.sizing.settings import resolve
 from interlock.infra.sizing.weights.drafts import draft_bytes
 from interlock.infra.sizing.weights.ledger import Shard
@@ -182,3 +183,28 @@ def test_experts_are_cut_over_data_parallel_ranks_too(model: str, tp: int, dp: i
     """Bytes of rank 0 as vLLM 0.33.0 built it beside `dp` - 1 others (the file has no data parallelism)."""
     case = {"config": catalog.models()[model].config, "tp": tp, "dp": dp, "ep": ep, "gpu": GPU, "given_kv_gib": 20, "max_model_len": 8192}
     assert answer_of({**case, "vllm_version": "0.33.0"})["param_bytes"] == theirs
+
+
+TOO_FINE = re.compile(
+    r"^(?!.*SpeculativeConfig).*attention heads \(\d+\) must be divisible by tensor"
+    r"|^\d+ is not divisible by \d+$|is not divisible by weight quant|the MoE intermediate size per",
+    re.DOTALL,
+)
+"""What vLLM says of a tensor-parallel size that the model cannot be cut into."""
+
+
+def test_the_sizes_that_the_plan_may_choose_are_those_that_the_engine_took_and_none_that_it_refused() -> None:
+    asked: dict[tuple[str, str, int, bool], dict[str, Any]] = {}
+    for lines in groups().values():
+        for line in lines:
+            if line["kind"] == "model" or (line["kind"] == "refused" and TOO_FINE.search(line["error"])):
+                asked[line["vllm"], line["model"], line.get("tp", 1), bool((line.get("args") or {}).get("enable_expert_parallel"))] = line
+    wrong = []
+    for (vllm, model, tp, spread), line in asked.items():
+        request, _ = request_of(case_of(line))
+        facts = resolve(request).facts if request else None
+        assert facts is not None
+        if (tp in tp_candidates(facts, tp, Version.find(vllm), expert_parallel=spread)) != (line["kind"] == "model"):
+            wrong.append((vllm, model, tp, spread, line["kind"], line.get("error", "")[:200]))
+    assert sum(line["kind"] == "refused" for line in asked.values()) > 200
+    assert wrong == []
