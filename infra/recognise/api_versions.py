@@ -31,15 +31,17 @@ def api_problems(root: Node, source: Origin) -> Iterator[DocumentProblem]:
     known = data["groups"].get(group) if slash else None
     if known is None or version in known["served"]:
         return
-    release, whole = data["release"], f"{group}/{version}"
-    if version in known["off"] or kind in data["only_off"].get(group, ()):
-        text = f"{kind} of {whole}: Kubernetes {release} serves it only with a feature gate and --runtime-config, which are off by default"
-        now = data["only_off"].get(group, ())
-        remedy = f"switch it on, or leave it out: {kind} has no other version" if kind in now else f"write {group}/{known['served'][0]}"
-        if version not in known["off"]:
-            remedy = f"write {group}/{known['off'][0]}, and switch it on"
-    else:
-        text = f"{whole} is gone in Kubernetes {release}: kubectl finds no kind {kind} in it"
+    whole, off = f"{group}/{version}", known["off"]
+    gated = kind in data["only_off"].get(group, ())
+    if kind not in off.get(version, ()) and not gated:
         there = data["moved"].get(f"{group} {kind}") or (f"{group}/{known['served'][0]}" if known["served"] else "")
-        remedy = f"write {there}" if there else "remove the object"
+        remedy = f"use {there} and its fields" if there else "remove the object"
+        yield DocumentProblem(source, "schema-broken", f"{whole} {kind} exists in no supported Kubernetes", node.path, whole, remedy)
+        return
+    text = (
+        f"{kind} of {whole}: Kubernetes {data['release']} serves it only with a feature gate and --runtime-config, which are off by default"
+    )
+    newest = next((each for each in off if kind in off[each]), version)
+    written = "" if newest == version else f"write {group}/{newest}, and "
+    remedy = f"{written}switch it on, or leave it out" if gated else f"write {group}/{known['served'][0]}"
     yield DocumentProblem(source, KIND, text, node.path, whole, remedy)

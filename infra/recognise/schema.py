@@ -16,18 +16,6 @@ from interlock.infra.recognise.within import is_patch, within
 from interlock.infra.values import is_quantity
 
 # Kubernetes deprecation guide: group versions that no supported API server has any more.
-REMOVED = {
-    ("extensions/v1beta1", "Deployment"): "apps/v1",
-    ("extensions/v1beta1", "Ingress"): "networking.k8s.io/v1",
-    ("apps/v1beta1", "Deployment"): "apps/v1",
-    ("apps/v1beta2", "Deployment"): "apps/v1",
-    ("apps/v1beta1", "StatefulSet"): "apps/v1",
-    ("networking.k8s.io/v1beta1", "Ingress"): "networking.k8s.io/v1",
-    ("autoscaling/v2beta1", "HorizontalPodAutoscaler"): "autoscaling/v2",
-    ("autoscaling/v2beta2", "HorizontalPodAutoscaler"): "autoscaling/v2",
-    ("policy/v1beta1", "PodDisruptionBudget"): "policy/v1",
-    ("batch/v1beta1", "CronJob"): "batch/v1",
-}
 _MOST = 40
 _NOTHING: Mapping[str, Any] = {"fields": {}, "required": ()}
 _BOOLEAN = (bool,)
@@ -80,11 +68,6 @@ def schema_problems(root: Node, origin: Origin, *, whole: bool) -> list[Document
     ``whole``: it is a complete object, no patch, so that a required field must stand in it.
     """
     version, kind = root["apiVersion"].string(), root["kind"].string()
-    current = REMOVED.get((version, kind))
-    if current:
-        said = f"{version} {kind} exists in no supported Kubernetes"
-        place = root["apiVersion"].path
-        return [DocumentProblem(origin, "schema-broken", said, place, version, f"use {current} and its fields")]
     name, custom = table("k8s_fields.json")["kinds"].get(f"{version}/{kind}"), resources.resources().get(f"{version}/{kind}")
     name = name or (custom.type if custom else None)
     if name is None:

@@ -47,6 +47,37 @@ def test_every_path_begins_with_a_field_of_one_of_the_rows_types(row: FieldRelat
 
 
 WRONG: list[tuple[str, str, Any, Any]] = [
+    ("route-path-not-absolute", "HTTPRoute.spec.rules.matches.path", {"value": "v1"}, {"type": "RegularExpression", "value": "v1"}),
+    ("route-path-not-plain", "HTTPRoute.spec.rules.matches.path", {"type": "Exact", "value": "/a/../b"}, {"value": "/a/b..c/.d"}),
+    ("route-path-not-plain", "HTTPRoute.spec.rules.matches.path", {"value": "/a%2Fb"}, {"value": "/a%20b"}),
+    ("route-path-characters", "HTTPRoute.spec.rules.matches.path", {"value": "/a b"}, {"value": "/v1/a~b:c@d"}),
+    ("route-path-type", "HTTPRoute.spec.rules.matches.path", {"type": "Prefix", "value": "/"}, {"type": "PathPrefix", "value": "/"}),
+    ("route-filter-without-part", "HTTPRoute.spec.rules.filters", {"type": "URLRewrite"}, {"type": "URLRewrite", "urlRewrite": {}}),
+    (
+        "route-filter-of-two-types",
+        "HTTPRoute.spec.rules.filters",
+        {"type": "CORS", "cors": {}, "urlRewrite": {}},
+        {"type": "CORS", "cors": {}},
+    ),
+    (
+        "route-redirects-and-forwards",
+        "HTTPRoute.spec.rules",
+        {"backendRefs": [{"name": "a"}], "filters": [{"type": "RequestRedirect", "requestRedirect": {}}]},
+        {"backendRefs": [{"name": "a"}], "filters": [{"type": "URLRewrite", "urlRewrite": {}}]},
+    ),
+    (
+        "route-redirects-and-rewrites",
+        "HTTPRoute.spec.rules",
+        {"filters": [{"type": "RequestRedirect"}, {"type": "URLRewrite"}]},
+        {"filters": [{"type": "URLRewrite"}]},
+    ),
+    (
+        "route-backend-without-port",
+        "HTTPRoute.spec.rules.backendRefs",
+        {"name": "chat"},
+        {"kind": "InferencePool", "group": "x", "name": "chat"},
+    ),
+    ("route-rule-names", "HTTPRoute.spec", {"rules": [{"name": "a"}, {"name": "a"}]}, {"rules": [{"name": "a"}, {"name": "b"}]}),
     ("recreate-with-steps", "DeploymentStrategy", {"type": "Recreate", "rollingUpdate": {}}, {"type": "Recreate"}),
     (
         "progress-before-ready",

@@ -250,7 +250,8 @@ def version(api: str, kind: str) -> Manifest:
         ([server(gang)], "erases schedulingGroup unless the feature gate GenericWorkload is on"),
         ([server(), version("scheduling.k8s.io/v1alpha2", "PodGroup")], "serves it only with a feature gate"),
         ([server(), version("scheduling.k8s.io/v1beta1", "Workload")], "serves it only with a feature gate"),
-        ([server(), version("autoscaling/v2beta2", "HorizontalPodAutoscaler")], "autoscaling/v2beta2 is gone in Kubernetes 1.37"),
+        ([server(), version("resource.k8s.io/v1beta1", "DeviceClass")], "serves it only with a feature gate"),
+        ([server(), version("autoscaling/v2beta2", "HorizontalPodAutoscaler")], ""),
         ([server(), version("autoscaling/v2", "HorizontalPodAutoscaler")], ""),
         ([server(), version("scheduling.k8s.io/v1", "PriorityClass")], ""),
         ([server(), version("scheduling.volcano.sh/v1beta1", "PodGroup")], ""),
@@ -261,6 +262,21 @@ def test_what_the_api_server_drops_or_does_not_serve_is_told(documents: list[Man
     told = [each.summary for each in found(*documents) if each.code == "DOC-010"]
     assert all(said in each for each in told) if said else told == []
     assert bool(told) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "level"),
+    [
+        ("autoscaling/v2beta2", "HorizontalPodAutoscaler", "error"),
+        ("networking.k8s.io/v1beta1", "Ingress", "error"),
+        ("scheduling.k8s.io/v1beta1", "PriorityClass", "error"),
+        ("autoscaling/v2", "HorizontalPodAutoscaler", "none"),
+        ("networking.k8s.io/v1beta1", "ServiceCIDR", "none"),
+    ],
+)
+def test_a_version_that_no_supported_kubernetes_has_is_an_error(api: str, kind: str, level: str) -> None:
+    gone = [each.severity.value for each in found(server(), version(api, kind)) if "exists in no supported Kubernetes" in each.summary]
+    assert gone == ([] if level == "none" else [level])
 
 
 def quota(hard: str) -> Manifest:
