@@ -103,7 +103,7 @@ def refusal(argv: Sequence[str], registered: Iterable[str], name: str, rank: int
 
 
 def rank_of(path: str) -> int | None:
-    """The rank in an adapter's config. Raises RefusedError when the folder is not an adapter; None where it is no folder (a repository)."""
+    """The rank in an adapter's config. Raises RefusedError when the folder is not an adapter; None for a repository's name."""
     if not path.startswith("/"):
         return None
     try:
@@ -153,7 +153,7 @@ def follow(engine: Engine, path: str) -> list[str]:
 
 
 def watch(engine: Engine, path: str) -> int:
-    """Follows the list for ever; says each trouble once. An engine that still loads is waited for."""
+    """Follows the list until it is ended; says each trouble once. An engine that still loads is waited for."""
     said: list[str] = []
     while True:
         troubles = follow(engine, path)

@@ -29,7 +29,7 @@ def load(data: object, source: str = "") -> ClusterConfig:
         config = ClusterConfig.model_validate(data)
     except ValidationError as error:
         raise ConfigError([each for detail in _first_causes(error.errors()) for each in _problems(detail, data, source)]) from None
-    problems = [Problem(path, message, source) for path, message in (*_references(config), *unknown_names(config))]
+    problems = [Problem(path, message, source) for path, message in (*_references(config), *_access(config), *unknown_names(config))]
     if problems:
         raise ConfigError(problems)
     return config
@@ -116,7 +116,6 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
         for pool in tenant.gpus:
             if pool not in pools:
                 yield f"tenants[{index}].gpus.{pool}", f"{pool!r} is not a pool of this stack; pools: {_listed(pools)}"
-    yield from _access(config)
     if config.scope is Scope.SERVING and config.tenants:
         yield "tenants", "namespaces and quotas belong to the cluster; put them into the stack with scope platform"
     if config.scope is Scope.PLATFORM and config.servers:

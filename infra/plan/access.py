@@ -60,7 +60,9 @@ def decide_access(
         told = "this vLLM runs without the supervisor, which brings along what checks keys: use a newer image, or keys: false"
         raise ConfigError([Problem(place, told)])
     tenants = tuple(_tenant(each, stack) for each in holders(config, server))
-    why["keys"] = Reason(value=", ".join(each.name for each in tenants) or "nobody", reason="tenants of this stack (access.tenants)")
+    why["keys"] = Reason(
+        value=", ".join(each.name for each in tenants) or "nobody", reason="; ".join(map(in_words, tenants)) or "access.tenants"
+    )
     return PlannedAccess(
         tenants=tenants,
         routes=server.access.routes,
@@ -71,6 +73,13 @@ def decide_access(
         config_map=joined(server.name, "access"),
         secret=keys_secret(stack),
     )
+
+
+def in_words(tenant: PlannedTenant) -> str:
+    """Tier and limits of a tenant in words."""
+    limits = {"requests a minute": tenant.requests_per_minute, "tokens a minute": tenant.tokens_per_minute, "at once": tenant.concurrency}
+    parts = [tenant.tier, *(f"{value:,} {what}" for what, value in limits.items() if value)]
+    return f"{tenant.name}: {', '.join(parts)}" + (f", only {', '.join(tenant.models)}" if tenant.models is not None else "")
 
 
 def running_at_once(engine: EngineArgs) -> int:

@@ -35,7 +35,7 @@ def write(line: bytes) -> None:
 @lru_cache(4096)
 def beginning(tenant: str, model: str, route: str) -> str:
     """How the line of such a request begins, as the begin of a JSON object."""
-    return json.dumps({"interlock": "access", "tenant": tenant, "model": model, "route": route})[:-1]
+    return json.dumps({"interlock": "access", "tenant": tenant, "model": model, "route": route}, separators=(",", ":"))[:-1]
 
 
 class Account:

@@ -9,6 +9,8 @@ KEPT = 64 * 1024
 """Bytes of each stream's end that are kept."""
 LONGEST = 1 << 20
 """Bytes of a line that has no end, before it is passed on as it is (structured output only)."""
+OURS = b'{"interlock":'
+"""How lines begin that are objects already: the access log."""
 GENERIC = (b"See stack trace", b"See root cause above", b"Traceback (most recent call last)")
 """Lines that only say that something else failed."""
 
@@ -59,6 +61,8 @@ def as_json(stream: str) -> Callable[[bytes], bytes]:
     front = re.compile(r"(?:\((?P<process>[^)]*)\) )?(?:(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL):? +)?")
 
     def form(line: bytes) -> bytes:
+        if line.startswith(OURS):
+            return line + b"\n"
         text = line.decode("utf-8", "replace").rstrip("\r")
         found = front.match(text)
         said = {"time": stamp(), "source": "engine", "stream": stream}

@@ -5,6 +5,8 @@ The plugin of the random provider is the project's stand-in where the real one c
 
 import base64
 import json
+import os
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,17 @@ class Stack:
         assert outcome.code == 0, outcome.text
         return outcome
 
+    def shown(self, command: str) -> str:
+        """What a command of the page prints, in this namespace; nothing for an update."""
+        if command.startswith("pulumi up"):
+            return ""  # self.up, just done
+        environment = os.environ | self.project.environment
+        done = subprocess.run(
+            ["bash", "-c", command.replace("-n models", f"-n {self.namespace}")],
+            env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return done.stdout
+
     def secret(self, name: str, key: str) -> bytes:
         return base64.b64decode(self.cluster.get("secret", name, "-n", self.namespace)["data"][key])
 
@@ -61,30 +74,38 @@ def stack(cluster: LocalCluster, pulumi_project: Callable[..., PulumiProject], n
 
 
 def test_a_key_is_made_rotated_and_removed_and_stands_nowhere_in_clear(stack: Stack, cluster: LocalCluster) -> None:
-    stack.up({"name": "team-a", "concurrency": 4}, {"name": "team-b"})
-    first, other = stack.key("team-a"), stack.key("team-b")
-    assert (stack.opens(first), stack.opens(other), stack.opens(first + b"x")) == ("team-a", "team-b", "")
-    assert (len(first), first[:9]) == (len("team-a-1.") + 43, b"team-a-1.")
+    stack.up({"name": "search", "concurrency": 4}, {"name": "reports"})
+    first, other = stack.key("search"), stack.key("reports")
+    assert (stack.opens(first), stack.opens(other), stack.opens(first + b"x")) == ("search", "reports", "")
+    assert (len(first), first[:9]) == (len("search-1.") + 43, b"search-1.")
+    shown = {command.split()[1]: stack.shown(command) for command in page_commands()}
+    assert shown == {"up": "", "get": first.decode()}
     pods = cluster.get("deployment", "chat", "-n", stack.namespace)["metadata"]["generation"]
 
-    stack.up({"name": "team-a", "concurrency": 8, "rotation": 2}, {"name": "team-b"})
-    second = stack.key("team-a")
+    stack.up({"name": "search", "concurrency": 8, "rotation": 2}, {"name": "reports"})
+    second = stack.key("search")
     assert second != first
-    assert [stack.opens(each) for each in (first, second, other)] == ["team-a", "team-a", "team-b"]
+    assert [stack.opens(each) for each in (first, second, other)] == ["search", "search", "reports"]
     policy = cluster.get("configmap", "chat-access", "-n", stack.namespace)["data"]["access.json"]
-    assert read_policy(policy.encode()).tenants["team-a"].concurrency == 8
+    assert read_policy(policy.encode()).tenants["search"].concurrency == 8
 
-    stack.up({"name": "team-a", "rotation": 2, "overlap": False})
-    assert [stack.opens(each) for each in (first, second, other)] == ["", "team-a", ""]
+    stack.up({"name": "search", "rotation": 2, "overlap": False})
+    assert [stack.opens(each) for each in (first, second, other)] == ["", "search", ""]
     names = {each["metadata"]["name"] for each in cluster.get("secrets", "-n", stack.namespace)["items"]}
-    assert names == {"interlock-dev-keys", "dev-team-a-key"}
+    assert names == {"interlock-dev-keys", "dev-search-key"}
     assert cluster.get("deployment", "chat", "-n", stack.namespace)["metadata"]["generation"] == pods
 
-    outcome = stack.up({"name": "team-a", "rotation": 2, "overlap": False})
+    outcome = stack.up({"name": "search", "rotation": 2, "overlap": False})
     assert {operation for operation, count in outcome.changes.items() if count} == {"same"}
     in_clear(stack, cluster, [first, second, other])
     assert stack.project.destroy().code == 0
     assert not cluster.get("secrets", "-n", stack.namespace)["items"]
+
+
+def page_commands() -> list[str]:
+    """Commands of docs/tenants.md that need a cluster, but for those inside a running container."""
+    lines = (ROOT / "docs" / "tenants.md").read_text("utf-8").splitlines()
+    return [line[2:] for line in lines if line.startswith(("$ pulumi", "$ kubectl get"))]
 
 
 def in_clear(stack: Stack, cluster: LocalCluster, keys: list[bytes]) -> None:

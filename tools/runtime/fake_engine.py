@@ -141,8 +141,9 @@ class Connection:
                 lines = (await self.reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
                 method, path, _ = lines[0].split()
                 headers = dict(line.lower().split(": ", 1) for line in lines[1:] if line)
+                listed = [(name.encode(), value.encode()) for name, value in headers.items()]
                 self.left = int(headers.get("content-length", 0))
-                await self.app({"type": "http", "method": method, "path": path, "headers": []}, self.receive, self.send)
+                await self.app({"type": "http", "method": method, "path": path, "headers": listed}, self.receive, self.send)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
