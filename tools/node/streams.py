@@ -4,6 +4,7 @@ usage: python -m tools.node.streams LOAD   (run by ``streaming``; ends when its 
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 
 from tools.cluster import lifecycle as clusters
 from tools.cluster.state import Cluster
@@ -22,7 +24,8 @@ CLIENTS, TOKENS, PAUSE_SECONDS, MOST_SECONDS = 64, 8, 2.0, 900.0
 """Many small streams: two processors carry the clients, the engines and the start of another engine. The pause is far below the 5 s after
 which vLLM closes a connection that idles: who sends just then loses a request, at any time and under any supervisor."""
 AHEAD = -15
-"""Niceness of the clients: one that reads late takes an idle connection for a fresh one."""
+"""Niceness of the clients, within their session and of it: one that reads late takes an idle connection for a fresh one."""
+GROUP = Path("/proc/self/autogroup")
 
 
 @contextmanager
@@ -32,7 +35,7 @@ def streaming(cluster: Cluster, namespace: str, service: str, workers: int = CLI
     load = Load(80, workers, TOKENS, MOST_SECONDS, host=address, patience=60, pause=PAUSE_SECONDS)
     command = [*cluster.enter(), sys.executable, "-m", "tools.node.streams", json.dumps(asdict(load))]
     tally = Tally()
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
             yield tally
         finally:
@@ -45,6 +48,8 @@ def streaming(cluster: Cluster, namespace: str, service: str, workers: int = CLI
 def main(load: Load) -> Tally:
     """Drives the clients until the input ends; a stream that has begun is read to its end."""
     os.nice(AHEAD)
+    with contextlib.suppress(OSError):  # a kernel without groups by session needs none
+        GROUP.write_text(str(AHEAD), "ascii")
     watcher = threading.Thread(target=sys.stdin.read, daemon=True)
     watcher.start()
     return asyncio.run(drive(load, Tally(), lambda: not watcher.is_alive()))
