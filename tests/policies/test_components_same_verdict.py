@@ -14,7 +14,7 @@ from tests.support.monitor import Run, later, run
 
 _CODE = re.compile(r"\b[A-Z]+-\d{3}\b")
 ARGS: dict[str, Any] = {
-    "server": {"model": MODEL, "engine": {"max_model_len": 8192}, "route": {"host": "a.example.org"}},
+    "server": {"model": MODEL, "engine": {"max_model_len": 8192}, "route": {"host": "a.example.org"}, "access": {"keys": False}},
     "pool": POOL,
     "namespace": "team-a",
 }

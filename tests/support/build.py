@@ -1,7 +1,7 @@
 """The smallest config and the smallest Deployment in which no rule finds anything above info, and one change of either."""
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from itertools import pairwise
 from typing import Any
@@ -72,6 +72,30 @@ def deployment(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
     for path, value in (changes or {}).items():
         data = changed(data, path, value)
     return data
+
+
+def engine_text(name: str = "chat", image: str = "vllm/vllm-openai:v0.33.0", args: Sequence[str] = (), gpus: int = 2) -> str:
+    """The text of a file with one small Deployment of vLLM, for tests that ask where in it something stands."""
+    return f"""\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {name}
+spec:
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec:
+      containers:
+        - name: engine
+          image: {image}
+          args: [{", ".join(args)}]
+          resources:
+            limits:
+              nvidia.com/gpu: {gpus}
+          volumeMounts: [{{name: shm, mountPath: /dev/shm}}]
+      volumes: [{{name: shm, emptyDir: {{medium: Memory}}}}]
+"""
 
 
 def changed(data: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:

@@ -17,32 +17,14 @@ from interlock.cli.reading import Reading, read_paths
 from interlock.infra.errors import ConfigError
 from interlock.infra.facts import Bundle, Workload
 from interlock.infra.rules.findings import Severity, Waiver
+from tests.support import engine_text
 from tests.support.commands import Ran as Result
 from tests.support.commands import run as command
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json").read_text())
 KEYS = ["file", "document", "kind", "name", "code", "fault", "severity", "path", "line", "summary", "remedy"]
 
-BAD = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: chat
-spec:
-  selector: {matchLabels: {app: chat}}
-  template:
-    metadata: {labels: {app: chat}}
-    spec:
-      containers:
-        - name: engine
-          image: vllm/vllm-openai:v0.11.0
-          args: [--model=Qwen/Qwen2.5-7B-Instruct, --tensor-parallel-size=4]
-          resources:
-            limits:
-              nvidia.com/gpu: 2
-          volumeMounts: [{name: shm, mountPath: /dev/shm}]
-      volumes: [{name: shm, emptyDir: {medium: Memory}}]
-"""
+BAD = engine_text(image="vllm/vllm-openai:v0.11.0", args=("--model=Qwen/Qwen2.5-7B-Instruct", "--tensor-parallel-size=4"))
 
 Run = Callable[..., Result]
 

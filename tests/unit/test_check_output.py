@@ -6,28 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import engine_text
 from tests.support.commands import Ran
 from tests.support.commands import run as command
 
 Run = Callable[..., Ran]
-ENGINE = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: NAME}
-spec:
-  selector: {matchLabels: {app: NAME}}
-  template:
-    metadata: {labels: {app: NAME}}
-    spec:
-      containers:
-        - name: engine
-          image: IMAGE
-          args: [--model=Qwen/Qwen2.5-7B-Instruct, --tensor-parallel-size=TP, --enforce-eager,
-            --swap-space=4, --num-lookahead-slots=1, --block-size=32]
-          resources: {limits: {nvidia.com/gpu: 2}}
-          volumeMounts: [{name: shm, mountPath: /dev/shm}]
-      volumes: [{name: shm, emptyDir: {medium: Memory}}]
-"""
+ARGS = ("--model=Qwen/Qwen2.5-7B-Instruct", "--enforce-eager", "--swap-space=4", "--num-lookahead-slots=1", "--block-size=32")
 
 
 @pytest.fixture
@@ -37,7 +21,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def write(name: str, tensor: int = 2, image: str = "vllm/vllm-openai:v0.10.2", app: str = "chat") -> str:
-    Path(name).write_text(ENGINE.replace("NAME", app).replace("TP", str(tensor)).replace("IMAGE", image))
+    Path(name).write_text(engine_text(app, image, (*ARGS, f"--tensor-parallel-size={tensor}")))
     return name
 
 
@@ -54,7 +38,7 @@ def test_errors_of_every_file_come_before_warnings_and_those_before_infos(run: R
 def test_what_several_files_share_is_told_once_with_its_places(run: Run) -> None:
     out = run(*(write(f"{name}.yaml", app=name) for name in "abc")).stdout
     assert out.count("ROLL-008") == 1
-    assert "also: b.yaml:10, c.yaml:10" in out
+    assert "also: b.yaml:11, c.yaml:11" in out
     assert out.rstrip().splitlines()[-1].startswith("0 errors, ")
 
 

@@ -13,24 +13,12 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.judge import RULES, judge
 from interlock.infra.rules.reading.units import where
 from interlock.infra.rules.rule import Hit, Rule
-from tests.support import TODAY
+from tests.support import TODAY, engine_text
 from tools.findings.examples import examples
 from tools.findings.page import page
 
 RULES_FOLDER = Path(__file__).resolve().parents[2] / "infra" / "rules"
-IDLE = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: chat}
-spec:
-  template:
-    spec:
-      containers:
-        - name: vllm
-          image: vllm/vllm-openai:v0.33.0
-          args: [--model=Qwen/Qwen3-8B, --tensor-parallel-size=1]
-          resources: {limits: {nvidia.com/gpu: 2}}
-"""
+IDLE = engine_text(args=("--model=Qwen/Qwen3-8B", "--tensor-parallel-size=1"))
 
 
 def _severity(*, ours: bool, settings: dict[str, str] | None = None) -> Severity:
