@@ -1,9 +1,9 @@
 """KServe's InferenceService and its serving runtimes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from interlock.infra.facts import Container, DocumentProblem, Engine, Fact, NotJudged, Origin, Pod, Workload, absent, known, unknown
+from interlock.infra.facts import Container, Engine, Fact, NotJudged, Origin, Pod, Workload, absent, known, unknown
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, Overlay, origin
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
@@ -44,8 +44,6 @@ def read_inference_service(root: Node, document: Document, context: Context) -> 
         found = engines_in(root, source, pods, inside, _ADDS)
     for item in found:
         yield _scaled(item, predictor) if isinstance(item, Workload) else item
-        if isinstance(item, Workload):
-            yield from _bounds(source, predictor)
 
 
 def _head(predictor: Node) -> tuple[str, Fact[int]]:
@@ -68,15 +66,6 @@ def _with_workers(head: PodRead, predictor: Node, context: Context) -> tuple[Pod
     if stated:
         return head, promoted(read_pod(worker, Node({}), context, "worker", count))
     return head, PodRead(replace(head.pod, role="worker", count=count), head.reads, head.gpu)
-
-
-def _bounds(source: Origin, predictor: Node) -> Iterator[DocumentProblem]:
-    """What KServe's webhook refuses (pkg/apis/serving/v1beta1/component.go, validateReplicas); a maximum of 0 is none."""
-    fewest, most = predictor["minReplicas"].integer(), predictor["maxReplicas"].integer()
-    if fewest.known and most.known and fewest.get() > most.get() > 0:
-        text = f"minReplicas {fewest.get()} is above maxReplicas {most.get()}; KServe's webhook refuses the object"
-        remedy = f"set maxReplicas to at least {fewest.get()}"
-        yield DocumentProblem(source, "schema-broken", text, fewest.path, str(fewest.get()), remedy, fault="kserve-replicas")
 
 
 def _scaled(item: Workload, predictor: Node) -> Workload:

@@ -35,6 +35,7 @@ from interlock.infra.facts import (
 from interlock.infra.recognise import (
     drains,
     kserve,
+    kserve_schema,
     llmisvc,
     lws,
     monitoring,
@@ -117,7 +118,7 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "RayJob": (ray.read_ray,),
     "RayClusterFleet": (ray.read_ray,),
     "RayClusterReplicaSet": (ray.read_ray,),
-    "InferenceService": (kserve.read_inference_service,),
+    "InferenceService": (kserve.read_inference_service, kserve_schema.read_refusals),
     "ServingRuntime": (kserve.read_runtime,),
     "ClusterServingRuntime": (kserve.read_runtime,),
     "LLMInferenceService": (llmisvc.read_llm_service,),

@@ -14,6 +14,20 @@ from interlock.infra.catalog.tables import table
 from tests.support.fields import OWN, typed
 
 ROOT = Path(__file__).parents[2]
+COMPONENT = frozenset(
+    {"model", "storageUris", "minReplicas", "maxReplicas", "containerConcurrency", "scaleMetric", "scaleTarget", "autoScaling"}
+)
+METRIC = frozenset({"type", "resource", "external", "podmetric"})
+KSERVE = {
+    "InferenceService": frozenset({"metadata", "spec"}),
+    "Component": COMPONENT,
+    "ScaledByHpa": COMPONENT,
+    "ScaledByKeda": COMPONENT,
+    "MetricOfHpa": METRIC,
+    "MetricOfKeda": METRIC,
+    "StorageUri": frozenset({"uri", "mountPath"}),
+}
+"""Fields of KServe's types that rows read (pkg/apis/serving/v1beta1)."""
 ROWS = {row.id: row for rows in field_relations().values() for row in rows}
 
 
@@ -39,7 +53,9 @@ def test_every_path_begins_with_a_field_of_one_of_the_rows_types(row: FieldRelat
     models = table("ray_fields.json")["models"]
     fields: set[str] = set()
     for name in row.types:
-        if name.startswith("ray:"):
+        if name.startswith("kserve:"):
+            fields |= KSERVE[name.removeprefix("kserve:")]
+        elif name.startswith("ray:"):
             fields |= {field for entry in models[name.removeprefix("ray:")] for field in entry["fields"]}
         else:
             fields |= set((OWN["types"].get(name) or types()[name])["fields"])

@@ -1,0 +1,40 @@
+"""What KServe's webhook refuses of an InferenceService, by the rows of field_relations.json whose types begin with ``kserve:``."""
+
+from collections.abc import Iterator, Mapping
+
+from interlock.infra.catalog.field_relations import SEGMENT, field_refused
+from interlock.infra.facts import DocumentProblem, Origin
+from interlock.infra.recognise.context import Context
+from interlock.infra.recognise.document import Document, Node, origin
+from interlock.infra.recognise.schema import readable
+
+_COMPONENTS = ("predictor", "transformer", "explainer")
+_CLASS, _MODE = "serving.kserve.io/autoscalerClass", "serving.kserve.io/deploymentMode"
+# Without one of these modes the webhook takes the service for one of Knative, whatever the class of its autoscaler.
+_PLAIN = ("Standard", "RawDeployment")
+_SCALED: Mapping[str, tuple[str, str]] = {"hpa": ("ScaledByHpa", "MetricOfHpa"), "keda": ("ScaledByKeda", "MetricOfKeda")}
+"""Class of the autoscaler -> the types that a component and its metrics then are."""
+
+
+def read_refusals(root: Node, document: Document, context: Context) -> Iterator[DocumentProblem]:
+    """Everything of one InferenceService."""
+    source, notes = origin(root, document), root.at("metadata", "annotations")
+    yield from _refused(root, "InferenceService", source)
+    of_class = _SCALED.get(notes[_CLASS].string()) if notes[_MODE].string() in _PLAIN else None
+    for name in _COMPONENTS:
+        component = root.at("spec", name)
+        yield from _refused(component, "Component", source)
+        for storage in component["storageUris"].items():
+            yield from _refused(storage, "StorageUri", source)
+        if of_class:
+            yield from _refused(component, of_class[0], source)
+            for metric in component.at("autoScaling", "metrics").items():
+                yield from _refused(metric, of_class[1], source)
+
+
+def _refused(node: Node, name: str, source: Origin) -> Iterator[DocumentProblem]:
+    for refused in field_refused(f"kserve:{name}", node.mapping, readable) if node.mapping else ():
+        row, place = refused.relation, node
+        for key, step in SEGMENT.findall(row.at.partition("[]")[0]):
+            place = place[key or step]
+        yield DocumentProblem(source, "schema-broken", refused.message, place.path, place.string()[:80], refused.fix, row.severity, row.id)
