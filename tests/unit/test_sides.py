@@ -7,7 +7,10 @@ import pytest
 
 from interlock.infra.config import load
 from interlock.infra.errors import ConfigError
+from interlock.infra.manifests.bundles import stack_objects
 from interlock.infra.manifests.render import render
+from interlock.infra.paths import at
+from interlock.infra.plan.plan import plan
 from interlock.infra.preview import preview
 from interlock.infra.rules.findings import Finding
 from tests.support import TODAY, config_data
@@ -374,3 +377,50 @@ def test_links_are_remarked_where_fewer_ranks_do_not_hold_the_model_and_warned_o
     for model, level in (("Qwen/Qwen2.5-72B-Instruct", "info"), ("Qwen/Qwen3-8B", "warning")):
         (finding,) = [each for each in found(config_data({**data, S + "model": {"id": model}})) if each.code == "GPU-016"]
         assert finding.severity.value == level
+
+
+KARPENTER = {"node_class": "gpu", "instance_types": ["g6.xlarge"], "zones": ["a"], "idle_seconds": 60}
+NODES = {"name": "l4", "gpu": "l4", "nodes": 3, "gpus_per_node": 1, "backend": "karpenter", "karpenter": KARPENTER, "labels": {"team": "x"}}
+TENANT = {"name": "team-b", "gpus": {"l4": 2}, "cpu": "8", "gpus_per_container": 1}
+PLATFORM = {
+    "pools[1]": NODES,
+    "pools[2]": {**SLICED, "labels": {}},
+    "pools[3]": {"name": "m", "gpu": "a100-80gb-sxm", "nodes": 1, "gpus_per_node": 2, "share": {"kind": "mig", "profile": "1g.10gb"}},
+    "platform": {"gpu_layer": {"kind": "device-plugin"}},
+    "tenants": [TENANT],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "field"),
+    [
+        ("NodePool", 'spec.limits["nvidia.com/gpu"]', "pools[1].nodes"),
+        ("NodePool", "spec.template.spec.taints[0].key", "pools[1].taints[0]"),
+        ("NodePool", "spec.template.spec.requirements[0].values[0]", "pools[1].karpenter.instance_types"),
+        ("NodePool", "spec.template.metadata.labels.team", "pools[1].labels.team"),
+        ("NodePool", "spec.disruption.consolidateAfter", "pools[1].karpenter.idle_seconds"),
+        ("ResourceQuota", 'spec.hard["requests.nvidia.com/gpu"]', "tenants[0].gpus.l4"),
+        ("ResourceQuota", 'spec.hard["requests.cpu"]', "tenants[0].cpu"),
+        ("LimitRange", 'spec.limits[0].max["nvidia.com/gpu"]', "tenants[0].gpus_per_container"),
+        ("ConfigMap", "data.time-slicing-4", "pools[2].share"),
+        ("ConfigMap", 'data["config.yaml"]', "pools[3].share"),
+    ],
+)
+def test_values_of_the_platforms_objects_come_from_the_field_that_says_them(kind: str, path: str, field: str) -> None:
+    config = load(config_data(PLATFORM))
+    drafts = stack_objects(config, plan(config, "dev")).drafts
+    sources = [draft.source(path) for draft in drafts if draft.manifest["kind"] == kind and not _missing(draft.manifest, path)]
+    assert [each.field for each in sources if each] == [field]
+
+
+def _missing(manifest: dict[str, Any], path: str) -> bool:
+    try:
+        at(manifest, path)
+    except LookupError:
+        return True
+    return False
+
+
+def test_a_pool_of_gpu_nodes_without_a_taint_is_told_at_its_taints() -> None:
+    told = {each.code: each.path for each in found(config_data({"pools[1]": {**NODES, "taints": []}}))}
+    assert told["SCALE-011"] == "pools[1].taints"
