@@ -1,16 +1,15 @@
 """Proven tracks: the engine image and version of each."""
 
+from dataclasses import dataclass
 from functools import cache
-
-from pydantic import BaseModel, ConfigDict
 
 from interlock.infra.catalog.tables import table
 
 
-class TrackImage(BaseModel):
+@dataclass(frozen=True, slots=True)
+class TrackImage:
     """One pinned image."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     repository: str
     """Repository without tag."""
     tag: str
@@ -39,4 +38,4 @@ class TrackImage(BaseModel):
 @cache
 def tracks() -> dict[str, TrackImage]:
     """Images by track."""
-    return {name: TrackImage.model_validate(row) for name, row in table("tracks.json").items()}
+    return {name: TrackImage(**{**row, "command": tuple(row["command"])}) for name, row in table("tracks.json").items()}
