@@ -23,8 +23,8 @@ def scaled(*metrics: dict[str, Any]) -> dict[str, Any]:
     return {"autoScaling": {"metrics": list(metrics)}}
 
 
-WORKERS = {"workerSpec": {"pipelineParallelSize": 2}}
-CLAIM = {"storageUri": "pvc://models/qwen"}
+WORKERS: dict[str, Any] = {"workerSpec": {"pipelineParallelSize": 2}}
+CLAIM: dict[str, Any] = {"storageUri": "pvc://models/qwen"}
 
 
 @pytest.mark.parametrize(
