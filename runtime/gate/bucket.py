@@ -1,13 +1,12 @@
 """Pure arithmetic of limits, over stated time."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MINUTE = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
+class Bucket(NamedTuple):
     """What is left of an amount per minute: at most one minute's worth, and less than nothing when more was used than was asked."""
 
     level: float

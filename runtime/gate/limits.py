@@ -15,20 +15,28 @@ from interlock.runtime.gate.usage import estimate
 from interlock.runtime.gate.watched import files
 from interlock.runtime.spec import load
 
-REMEMBERED_SECONDS = 10.0
-"""How long a tenant's last use keeps its share free."""
+WINDOW_SECONDS = 10.0
+"""A tenant's most requests at a time in this window and the one before keep room free for it."""
 
 
 class Account:
     """What one tenant uses at the moment."""
 
-    __slots__ = ("peak", "peaked", "requests", "running", "tokens")
+    __slots__ = ("before", "peak", "requests", "running", "since", "tokens")
 
     def __init__(self, tenant: Tenant, now: float) -> None:
         self.requests = bucket.full(tenant.requests_per_minute, now)
         self.tokens = bucket.full(tenant.tokens_per_minute, now)
-        self.running = self.peak = 0
-        self.peaked = now
+        self.running = self.peak = self.before = 0
+        self.since = now
+
+    def wanted(self, now: float) -> int:
+        """Requests at a time that it lately had at most."""
+        windows = int((now - self.since) / WINDOW_SECONDS)
+        if windows:
+            self.before, self.peak = (self.peak if windows == 1 else self.running), self.running
+            self.since += windows * WINDOW_SECONDS
+        return max(self.peak, self.before)
 
 
 class Limits:
@@ -38,6 +46,7 @@ class Limits:
         self.app, self.clock = app, clock
         self.files = files(folder or load(os.environ).access)
         self.accounts: dict[str, Account] = {}
+        self.busy: dict[str, Account] = {}  # those that lately had a request
         self.running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,7 +61,8 @@ class Limits:
         refusal = self.judge(account, tenant, policy, asked)
         if refusal is not None:
             return await refuse(ticket, refusal, scope, receive, send)
-        self.begin(account, asked, now)
+        self.busy[tenant.name] = account
+        self.begin(account, asked)
         try:
             return await self.app(scope, receive, ticket.watch(send))
         finally:
@@ -63,10 +73,10 @@ class Limits:
         found = self.accounts.get(tenant.name)
         if found is None:
             found = self.accounts[tenant.name] = Account(tenant, now)
-        found.requests = bucket.refilled(found.requests, tenant.requests_per_minute, now)
-        found.tokens = bucket.refilled(found.tokens, tenant.tokens_per_minute, now)
-        if now - found.peaked >= REMEMBERED_SECONDS:
-            found.peak, found.peaked = found.running, now
+        if tenant.requests_per_minute:
+            found.requests = bucket.refilled(found.requests, tenant.requests_per_minute, now)
+        if tenant.tokens_per_minute:
+            found.tokens = bucket.refilled(found.tokens, tenant.tokens_per_minute, now)
         return found
 
     def judge(self, account: Account, tenant: Tenant, policy: Policy, tokens: int) -> Refusal | None:
@@ -86,18 +96,18 @@ class Limits:
         """Whether the tenant's share of a full server has room. One that is not half full is nobody's to divide."""
         if self.running * 2 < capacity or not capacity:
             return True
-        running = {each: account.running for each, account in self.accounts.items() if account.running}
-        recent = self.clock() - REMEMBERED_SECONDS
-        wanted = {each: account.peak for each, account in self.accounts.items() if account.peak and account.peaked > recent}
-        return bucket.share(running, wanted, capacity, name)
+        now = self.clock()
+        wanted = {each: account.wanted(now) for each, account in self.busy.items()}
+        for each in [each for each, count in wanted.items() if not count]:
+            del self.busy[each], wanted[each]
+        return bucket.share({each: account.running for each, account in self.busy.items()}, wanted, capacity, name)
 
-    def begin(self, account: Account, asked: int, now: float) -> None:
+    def begin(self, account: Account, asked: int) -> None:
         """Takes what one request needs, tokens by an estimate."""
         account.requests, account.tokens = bucket.take(account.requests, 1), bucket.take(account.tokens, asked)
         account.running += 1
         self.running += 1
-        if account.running >= account.peak:
-            account.peak, account.peaked = account.running, now
+        account.peak = max(account.peak, account.running)
 
     def end(self, account: Account, ticket: Ticket, asked: int) -> None:
         """Settles it by what was used."""

@@ -1,4 +1,4 @@
-"""What the classes in front of the engine cost: CPU of one request over the same application without them, and of a stream per event.
+"""What the classes in front of the engine cost: CPU of one request over the same application without them; and what fairness gives.
 
 usage: python -m tools.bench.gate
 """
@@ -22,6 +22,7 @@ from interlock.runtime.gate.priority import Priority
 from tools.bench.goals import Goal
 from tools.bench.projects import table
 from tools.common import run_main, say
+from tools.runtime.fairness import Crowd, waits
 
 ROUNDS, REQUESTS = 9, 400
 GOALS = {1024: 0.05, 128 * 1024: 0.3}
@@ -103,7 +104,16 @@ def main(arguments: list[str]) -> int:
         say(table(f"CPU of one request with {TENANTS} tenants, ms", ("with", *(f"{size // 1024} KB" for size in GOALS)), rows))
         for size, wanted in GOALS.items():
             say(str(Goal(f"classes in front of the engine, {size // 1024} KB", costs[size][-1] - costs[size][0], "ms", wanted)))
+        fairness(Path(name))
     return 0
+
+
+def fairness(folder: Path) -> None:
+    """A tenant beside one with a hundred times its load, in virtual time."""
+    crowd, short = Crowd(requests=300), Crowd(requests=60)
+    ways = (("alone", crowd, 0, True), ("beside 100 times its load", crowd, 100, True), ("the same without limits", short, 100, False))
+    rows: list[list[object]] = [[way, *waits(folder, each, flood, limited=limited)] for way, each, flood, limited in ways]
+    say(table("Seconds of the small tenant's requests, 16 places of 1 s each", ("way", "P50", "P99", "refused"), rows))
 
 
 if __name__ == "__main__":
