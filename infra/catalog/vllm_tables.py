@@ -126,7 +126,7 @@ def _keys(versions: tuple[str, ...]) -> tuple[Version, ...]:
 
 
 @cache
-def vllm_names(kind: Literal["flags", "metrics", "env", "values"]) -> Table:
+def vllm_names(kind: Literal["flags", "metrics", "env", "values", "members"]) -> Table:
     """The names of one kind over all versions read, as generated from the wheels."""
     data = table(f"vllm_{kind}.json")
     spans = {name: tuple(Span(row["since"], row["until"], row) for row in rows) for name, rows in data[kind].items()}

@@ -53,3 +53,13 @@ def unregistered(name: str, value: str, version: str | None) -> Unlisted | None:
     there = [key.partition(" ")[2] for key in table.spans if key.startswith(f"{name} ")]
     choices = [each for each in there if version is None or isinstance(table.at(f"{name} {each}", version), Span)]
     return Unlisted(choices, like(told, choices) or like(told.replace("-", "_").lower(), choices))
+
+
+def unknown_key(name: str, key: str, version: str | None) -> Unlisted | None:
+    """The keys of an argument that is an object of a class of the engine's, where ``key`` certainly is none of them."""
+    table = vllm_names("members")
+    there = [each.partition(" ")[2] for each in table.spans if each.startswith(f"{name} ")]
+    if not there or table.at(f"{name} {key}", version) is not None:
+        return None
+    choices = [each for each in there if version is None or isinstance(table.at(f"{name} {each}", version), Span)]
+    return Unlisted(choices, like(key, choices))

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from interlock.infra.catalog.images import library
-from interlock.infra.catalog.tracks import tracks
 from interlock.infra.facts import Bundle, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.relations import member
@@ -20,7 +19,6 @@ _SIDES: Mapping[str, Callable[[Workload], Fact[Any]]] = {
 
 
 _LIBRARY = "nixl"
-_STOCK = tracks()["deployment"].reference
 
 
 def _role(workload: Workload) -> str:
@@ -43,7 +41,7 @@ def has_library(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
         found = library(container.image.get(), _LIBRARY) if container.image.known and _role(workload) else None
         if found is not None and not found.held:
             text = f"{_LIBRARY} is not known to be in this image: of its family those of {found.since} and later hold it"
-            yield Hit(container.image.path, text, f"take one of {found.since} or later, such as {_STOCK}", container.image.get())
+            yield Hit(container.image.path, text, f"take one of {found.since} or later", container.image.get())
 
 
 def _sides(workload: Workload, bundle: Bundle, role: str) -> list[Workload]:

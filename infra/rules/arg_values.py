@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlock.infra.catalog.vllm_flags import flag_facts, flag_status
-from interlock.infra.engine.choices import Unlisted, unlisted, unregistered
+from interlock.infra.engine.choices import Unlisted, unknown_key, unlisted, unregistered
 from interlock.infra.facts import Bundle, Flag, Place, Workload
 from interlock.infra.rules.arg_flags import CLI, SOURCE, unique, version_text
 from interlock.infra.rules.findings import Severity
@@ -37,7 +37,8 @@ _TOLD = ("max-lora-rank", "preemption-mode", "tool-call-parser", "reasoning-pars
     Severity.ERROR,
     demand="A flag's value is one that the engine's version takes.",
     reason="The parser or the configuration refuses the value, and the engine exits before the model is loaded.",
-    source=f"{SOURCE}; tool_parsers, reasoning, quantization and kv_connector of 17 wheels (infra/catalog/vllm_values.json)",
+    source=f"{SOURCE}; tool_parsers, reasoning, quantization and kv_connector of 17 wheels (infra/catalog/vllm_values.json), "
+    "classes of arguments (infra/catalog/vllm_members.json)",
     remedy="Choose one of the listed values.",
     fault="broken-arg",
     links=CLI,
@@ -69,11 +70,23 @@ def _of_flag(flag: Flag, facts: Mapping[str, Any], version: str | None, level: S
         if said:
             text = f"--{flag.name} takes JSON, and {value[:60]!r} is not ({said})"
             yield Hit(place, text, "write JSON: keys and texts in double quotes, no trailing comma", value[:80], severity=level)
+        else:
+            yield from _keys(flag.name, json.loads(value), place, version, level)
     elif flag.name == "lora-modules" and parsed:
         for item in _items(value):
             if not ("=" in item and "," not in item) and not item.startswith("{"):
                 text = f"--lora-modules {item[:60]}: an adapter is name=path, or JSON with name and path"
                 yield Hit(place, text, "write name=path", item[:80], severity=level)
+
+
+def _keys(name: str, given: Any, place: str, version: str | None, level: Severity) -> Iterator[Hit]:
+    """Keys of an object that its class does not have in that version: the parser refuses the whole argument."""
+    for key in given if isinstance(given, Mapping) else ():
+        wrong = unknown_key(name, str(key), version)
+        if wrong:
+            text = f"--{name} has no key {str(key)[:60]!r} in vLLM {version or 'of any version that was read'}"
+            fix = f"write {wrong.meant}" if wrong.meant else f"its keys are {wrong.some}"
+            yield Hit(place, text, fix, str(key)[:80], severity=level)
 
 
 def _not_an_integer(name: str, value: str, facts: Mapping[str, Any]) -> bool:

@@ -114,6 +114,7 @@ def test_every_data_file_of_the_catalog_is_read_by_someone() -> None:
         "vllm_metrics.json",
         "vllm_env.json",
         "vllm_values.json",
+        "vllm_members.json",
     }
 
 

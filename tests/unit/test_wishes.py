@@ -240,6 +240,25 @@ def test_an_argument_that_no_version_takes_is_refused_with_the_nearest_by_meanin
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("version", "engine", "fix"),
+    [
+        ("0.33.0", {"compilation_config": {"cudagraph_mod": "NONE"}}, "write cudagraph_mode"),
+        ("0.30.0", {"kv_transfer_config": {"kv_connector": "NixlConnector", "kv_roles": "kv_both"}}, "write kv_role"),
+        ("0.26.0", {"compilation_config": {"level": 3}}, "its keys are backend, cache_dir"),
+        ("0.33.0", {"compilation_config": {"mode": 3}}, ""),
+        ("0.33.0", {"hf_overrides": {"anything": 3}}, ""),
+        ("0.12.0", {"compilation_config": {"level": 3}}, ""),
+    ],
+)
+def test_a_key_that_an_object_does_not_have_in_the_version_is_refused_with_those_that_it_has(
+    version: str, engine: dict[str, Any], fix: str
+) -> None:
+    stack = config({"servers[0].engine": engine, "servers[0].image": {"reference": f"vllm/vllm-openai:v{version}"}})
+    found = [each.remedy for each in preview(stack, "dev", today=TODAY).refused if each.code == "ARG-003"]
+    assert [each[: len(fix)] for each in found] == ([fix] if fix else [])
+
+
 def test_an_argument_of_another_version_is_refused_by_the_version_of_the_image() -> None:
     old = {"servers[0].engine": {"max_num_queued_reqs": 9}, "servers[0].image": {"reference": "vllm/vllm-openai:v0.26.0"}}
     codes = {(each.code, each.path) for each in preview(config(old), "dev", today=TODAY).refused}

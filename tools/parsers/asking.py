@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tools.common import ToolError, home, locked
 from tools.engine_env import env
@@ -39,12 +40,24 @@ def missing() -> str:
 
 def answers(asked: Mapping[str, Sequence[Argv]]) -> dict[str, list[str]]:
     """By version what its parser says against each command line: empty when it takes it. Raises ToolError."""
+    told: dict[str, list[str]] = _answered(asked)
+    return told
+
+
+def fields() -> dict[str, dict[str, list[str]]]:
+    """By version each argument that is an object of a class, with the fields of that class. Raises ToolError."""
+    told: dict[str, dict[str, list[str]]] = _answered(dict.fromkeys(VERSIONS))
+    return told
+
+
+def _answered(asked: Mapping[str, Sequence[Argv] | None]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         folder, jobs = Path(name), []
         for version, lines in asked.items():
             (folder / f"{version}.asked").write_text(json.dumps(lines))
             tree = None if version == INSTALLED else str(_sources(version))
-            jobs.append({"asked": str(folder / f"{version}.asked"), "told": str(folder / f"{version}.told"), "folder": tree})
+            question = None if lines is None else str(folder / f"{version}.asked")
+            jobs.append({"asked": question, "told": str(folder / f"{version}.told"), "folder": tree})
         (folder / "jobs.json").write_text(json.dumps(jobs))
         command = [str(env.python_of(env.folder())), str(WORKER), str(folder / "jobs.json")]
         done = subprocess.run(command, cwd=folder, env=os.environ | QUIET, capture_output=True, text=True, check=False)

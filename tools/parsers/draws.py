@@ -47,8 +47,8 @@ SHAPES: tuple[Mapping[str, Any], ...] = (
     {"extra": {"args": ["--max-num-batched-tokens=8k", "--hf-overrides.rope_theta", "1e6"]}},
 )
 """What a server states beside its wishes: replicas on several nodes, pairs, adapters, drafts, and JSON."""
-WORDS: Mapping[str, list[Any]] = {"chat_template": ["{{ messages }}"]}
-"""Values of arguments that do not take any text."""
+OWN: Mapping[str, list[Any]] = {"chat_template": ["{{ messages }}"], "reasoning_effort_map": [{}], "quantization_config": [{}]}
+"""Values of arguments that take neither any text nor any object, and whose keys are not known."""
 POOLS: tuple[Mapping[str, Any], ...] = (
     {"gpu": "h100-80gb-sxm", "nodes": 4, "gpus_per_node": 8},
     {"gpu": "h200", "nodes": 2, "gpus_per_node": 8},
@@ -138,5 +138,5 @@ def values(option: Option) -> list[Any]:
         return [True, "a"]
     if isinstance(option.default, str) and option.default:
         return [option.default]
-    typed: dict[str, list[Any]] = {"int": [1, 64], "float": [0.5, 1], "json": [{}]}
-    return typed.get(option.type, WORDS.get(option.name, ["a"]))
+    typed: dict[str, list[Any]] = {"int": [1, 64], "float": [0.5, 1], "json": [{}, {"no_such_key": 1}]}
+    return OWN.get(option.name) or typed.get(option.type, ["a"])

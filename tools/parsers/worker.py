@@ -3,14 +3,17 @@
 Runs on the engine environment's Python, and imports nothing of this project. What all versions import from others is imported once,
 and each version then answers in a process that was forked from there.
 
-usage: worker.py JOBS.json, a list of {"asked": file, "told": file, "folder": of another version's Python files, or null}
+usage: worker.py JOBS.json, a list of {"asked": file, "told": file, "folder": of another version's Python files, or null}. A job that
+asks nothing is told the fields of each argument that is an object of a class.
 """
 
 import contextlib
+import dataclasses
 import importlib
 import json
 import os
 import sys
+import typing
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -59,6 +62,19 @@ def answer(asked: Path, answers: Path) -> None:
     answers.write_text(json.dumps([told(argv) for argv in json.loads(asked.read_text())]))
 
 
+def fields(answers: Path) -> None:
+    """Argument to the names of the fields that its class has."""
+    from vllm.engine.arg_utils import AsyncEngineArgs
+
+    found = {}
+    for argument in dataclasses.fields(AsyncEngineArgs):
+        hints = (argument.type, *typing.get_args(argument.type))
+        made = next((each for each in hints if dataclasses.is_dataclass(each)), None)
+        if made is not None:
+            found[argument.name.replace("_", "-")] = [field.name for field in dataclasses.fields(made) if field.init]
+    answers.write_text(json.dumps(found))
+
+
 def main(jobs: list[dict[str, str | None]]) -> int:
     """The number of versions that did not answer."""
     for name in SHARED:
@@ -69,7 +85,7 @@ def main(jobs: list[dict[str, str | None]]) -> int:
         child = os.fork()
         if child == 0:
             sys.path[:0] = [job["folder"]] if job["folder"] else []
-            answer(Path(str(job["asked"])), Path(str(job["told"])))
+            answer(Path(job["asked"]), Path(str(job["told"]))) if job["asked"] else fields(Path(str(job["told"])))
             os._exit(0)
         failed += os.waitpid(child, 0)[1] != 0
     return failed
