@@ -166,7 +166,8 @@ def _fields(draft: Draft) -> dict[str, Source]:
     stated = () if replaced else (name for name in options() if name not in MANAGED)
     found = {f"--{name.replace('_', '-')}": Source(f"{draft.owner}.engine.{name}") for name in stated}
     several: dict[str, set[Source]] = {}
-    for path, source in draft.sources.items():
+    # What makes a number only together with others (tries of a probe) has another field under the same name elsewhere.
+    for path, source in ((path, source) for path, source in draft.sources.items() if source.times == 1):
         last = steps_of(path)[-1] if path else ""
         entry = at(draft.manifest, path) if isinstance(last, int) else last
         entry = entry.get("name") if isinstance(entry, dict) else entry

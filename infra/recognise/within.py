@@ -10,9 +10,11 @@ from interlock.infra.recognise.document import Node
 def within(root: Node, origin: Origin) -> Iterator[DocumentProblem]:
     """The problems of one whole object."""
     yield from _selector(root, origin)
-    for pod in _pods(root):
+    pods = [*_pods(root), *_group(root)]
+    for pod in pods:
         yield from _mounts(root, pod, origin)
-    for pod in _pods(root):
+    for pod in pods:
+        yield from _claims(pod, origin)
         yield from _images(pod, origin)
 
 
@@ -56,6 +58,20 @@ def _mounts(root: Node, pod: Node, origin: Origin) -> Iterator[DocumentProblem]:
         yield DocumentProblem(origin, "schema-broken", text, lost[0][1], missing[0][:80], remedy, also=also)
 
 
+def _claims(pod: Node, origin: Origin) -> Iterator[DocumentProblem]:
+    """The API server refuses a container that asks for devices of a claim which its pod does not name."""
+    names = {claim["name"].string() for claim in pod["resourceClaims"].items()}
+    if pod["resourceClaims"].unknown or any(claim.unknown or claim["name"].unknown for claim in pod["resourceClaims"].items()):
+        return
+    asked = [claim["name"] for container in _containers(pod) for claim in container.at("resources", "claims").items()]
+    lost = [(name, each.path) for each in asked if (name := each.string()) and name not in names and not templated(name)]
+    if lost:
+        name, path = lost[0]
+        text = f"the pod names no resource claim {name}, and its containers ask for its devices; the API server refuses that"
+        remedy, also = f"add {name} to resourceClaims", (pod["resourceClaims"].path,)
+        yield DocumentProblem(origin, "schema-broken", text, path, name[:80], remedy, also=also)
+
+
 def _images(pod: Node, origin: Origin) -> Iterator[DocumentProblem]:
     """The API server refuses a container without an image: often a patch whose name is that of no container."""
     there = ", ".join(each["name"].string() for each in _containers(pod) if each["image"])
@@ -65,11 +81,19 @@ def _images(pod: Node, origin: Origin) -> Iterator[DocumentProblem]:
             said = f"the container {name} has no image; the API server refuses that"
             remedy = f"to change a container that is there, name it ({there}); else name an image" if there else "name its image"
             place = container["name"].path if name else container.path
-            yield DocumentProblem(origin, "schema-broken", said, place, name[:80], remedy)
+            yield DocumentProblem(origin, "schema-broken", said, place, name[:80], remedy, also=(container["image"].path,))
 
 
 def _containers(pod: Node) -> list[Node]:
     return [*pod["containers"].items(), *pod["initContainers"].items()]
+
+
+def _group(root: Node) -> Iterator[Node]:
+    """Pods of a LeaderWorkerSet."""
+    made = root.at("spec", "leaderWorkerTemplate")
+    for pod in (made.at("leaderTemplate", "spec"), made.at("workerTemplate", "spec")):
+        if pod.mapping:
+            yield pod
 
 
 def _pods(root: Node) -> Iterator[Node]:

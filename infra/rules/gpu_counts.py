@@ -136,17 +136,19 @@ def _compare(workload: Workload, bundle: Bundle, sizes: list[tuple[str, Fact[int
         world, sums = local, f"the ranks of this pod need {plural(local, 'GPU')}, but it asks for {asked}"
     if world > asked:
         remedy = f"ask for {plural(world, 'GPU')} per replica, or lower the parallel sizes to {asked}"
-        yield Hit(path, sums, remedy, str(asked), fault="tp-mismatch", fixes=_ask_for(workload, world), also=_stated(sizes))
+        yield Hit(path, sums, remedy, str(asked), fault="tp-mismatch", fixes=_ask_for(workload, world), also=_stated(workload, sizes))
     elif not _on_ray(workload):
         remedy = _fewer(workload, bundle, {name: size.get() for name, size in sizes}, asked)
         text = f"{sums}: {asked - world} stay idle"
         detail = "Idle GPUs are paid for and denied to others."
-        yield Hit(path, text, remedy, str(asked), severity=Severity.WARNING, fault="gpu-wasted", detail=detail, also=_stated(sizes))
+        yield Hit(
+            path, text, remedy, str(asked), severity=Severity.WARNING, fault="gpu-wasted", detail=detail, also=_stated(workload, sizes)
+        )
 
 
-def _stated(sizes: list[tuple[str, Fact[int]]]) -> tuple[tuple[None, str], ...]:
-    """Where the parallel sizes stand."""
-    return tuple((None, size.path) for _, size in sizes if size.path)
+def _stated(workload: Workload, sizes: list[tuple[str, Fact[int]]]) -> tuple[tuple[None, str], ...]:
+    """Where the parallel sizes stand, or would stand."""
+    return tuple((None, path) for path in (*(size.path for _, size in sizes), where(workload, Place.ARGS)) if path)
 
 
 def _fewer(workload: Workload, bundle: Bundle, sizes: Mapping[str, int], asked: int) -> str:

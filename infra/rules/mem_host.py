@@ -56,12 +56,12 @@ def shared_memory(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
     for pod, container in engine_containers(workload):
         volume, ranks = _shm(pod, container), _ranks_here(workload, container)
         remedy = "add an emptyDir with medium Memory and mount it at /dev/shm"
-        path = where(workload, Place.VOLUMES)
+        path, also = where(workload, Place.VOLUMES), ((None, f"{container.path}.volumeMounts"),)
         if volume is not None and volume.kind == "emptyDir" and volume.medium not in ("Memory", "HugePages"):
             text = "the emptyDir at /dev/shm lies on the node's disk (no medium: Memory)"
-            yield Hit(
-                volume.path, text, "set medium: Memory", severity=Severity.WARNING, fixes=put(f"{volume.path}.emptyDir.medium", "Memory")
-            )
+            medium = f"{volume.path}.emptyDir.medium"
+            fixes, level = put(medium, "Memory"), Severity.WARNING
+            yield Hit(volume.path, text, "set medium: Memory", severity=level, fixes=fixes, also=((None, medium),))
         if volume is not None and volume.size_limit.known and (ranks or 0) > 1 and volume.size_limit.get() < int(settings["least_bytes"]):
             text = f"/dev/shm of {gib(volume.size_limit.get())} for {ranks} ranks: the engine's queues and NCCL need more"
             tiny = volume.size_limit.get() <= 2**27
@@ -83,10 +83,10 @@ def shared_memory(workload: Workload, bundle: Bundle, settings: Settings) -> Ite
             remedy = f"mount the volume {spare.name} at /dev/shm"
         if ranks > 1:
             text = f"{ranks} ranks in one pod share the container's default /dev/shm of 64 MiB"
-            yield Hit(path, text, remedy, str(ranks))
+            yield Hit(path, text, remedy, str(ranks), also=also)
         elif ranks == 1:
             text = "no memory volume at /dev/shm: one rank works, several would not"
-            yield Hit(path, text, remedy, severity=Severity.INFO, detail="Advice: harmless with one GPU in the pod.")
+            yield Hit(path, text, remedy, severity=Severity.INFO, detail="Advice: harmless with one GPU in the pod.", also=also)
 
 
 @rule(

@@ -232,9 +232,8 @@ def probe_ports(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
                 continue
             if number is None:
                 text = f"the {probe.kind} probe asks port {probe.port.get()!r}, but the container has no port of that name"
-                yield Hit(
-                    probe.port.path or probe.path, text, "name the port in the container's ports, or give its number", probe.port.get()
-                )
+                place, remedy = probe.port.path or probe.path, "name the port in the container's ports, or give its number"
+                yield Hit(place, text, remedy, probe.port.get(), also=((None, f"{container.path}.ports"),))
             elif (
                 port.known
                 and number != port.get()

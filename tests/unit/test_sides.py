@@ -35,6 +35,13 @@ def resources(limits: Any, requests: Any = None) -> dict[str, Any]:
 
 ARGS: dict[str, Any] = {"serve": ["vllm", "serve", "Qwen/Qwen2.5-7B-Instruct"]}
 
+NODES_OF_FOUR: dict[str, Any] = {
+    "pools[0].gpus_per_node": 4,
+    "pools[0].nodes": 4,
+    S + "model": {"id": "Qwen/Qwen2.5-72B-Instruct"},
+    S + "engine": {"max_model_len": 8192, "tensor_parallel_size": 4, "pipeline_parallel_size": 2},
+}
+
 TOLD: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
     # changes, code, path, value, fix
     "ranks among the arguments": (
@@ -176,6 +183,22 @@ def test_the_cards_of_a_container_beside_the_engine_are_counted_in_the_pool() ->
         # What is gone is given back, whatever the rule would add.
         (engine(startupProbe=None), "ROLL-001", ENGINE + "startupProbe", f"remove {ENGINE[len(S) :]}startupProbe"),
         (engine(volumeMounts=None), "ROLL-018", ENGINE + "volumeMounts", f"remove {ENGINE[len(S) :]}volumeMounts"),
+        (engine(ports=[{"containerPort": 8000, "hostPort": 8000}]), "NET-003", ENGINE + "ports", f"remove {ENGINE[len(S) :]}ports"),
+        (engine(image=None), "DOC-002", ENGINE + "image", f"remove {ENGINE[len(S) :]}image"),
+        (engine(volumeMounts=None), "MEM-010", ENGINE + "volumeMounts", f"remove {ENGINE[len(S) :]}volumeMounts"),
+        (
+            {"pools[0].allocation": "claim", S + "extra.pod_patch": {"resourceClaims": None}},
+            "DOC-002",
+            S + "extra.pod_patch.resourceClaims",
+            "remove extra.pod_patch.resourceClaims",
+        ),
+        (
+            {**NODES_OF_FOUR, S + "extra.pod_patch": {"volumes": None}},
+            "DOC-002",
+            S + "extra.pod_patch.volumes",
+            "remove extra.pod_patch.volumes",
+        ),
+        ({**NODES_OF_FOUR, **engine(args=ARGS["serve"])}, "GPU-001", ENGINE + "args", f"remove {ENGINE[len(S) :]}args"),
         # A field that the patch overrides mends nothing.
         (
             engine(env=[{"name": "INTERLOCK_RUNTIME", "value": "{}"}]),
