@@ -170,3 +170,36 @@ def on_a_volume(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
                 text = f"{what} is {place}, and no volume is mounted there: the stock image holds nothing of that name"
                 remedy = f"mount the volume that holds it at {place.rsplit('/', 1)[0] or '/'}, or name the model by its id on the hub"
                 yield Hit(fact.path or where(workload, Place.VOLUMES), text, remedy, place)
+
+
+_SCHEME, _LOADED = re.compile(r"([a-z][a-z0-9+.-]*)://"), ("s3", "gs", "az")
+_PLAIN = ("serve", "module", "image", "shell")
+
+
+@rule(
+    "STO-011",
+    Severity.ERROR,
+    demand="A model is named as the hub knows it, as a folder, or by an address that the engine loads from.",
+    reason="Any other text is taken for a name on the hub, whose client refuses it before anything is downloaded.",
+    source="vllm/transformers_utils/runai_utils.py SUPPORTED_SCHEMES of 0.33; huggingface_hub utils/_validators.py validate_repo_id",
+    remedy="Name the model as the hub does, or put it on a volume.",
+    fault="model-address",
+    links=("https://docs.vllm.ai/en/latest/models/extensions/runai_model_streamer/",),
+)
+def address(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    model, text = workload.engine.model, str(workload.engine.model.value or "")
+    if not model.known or workload.engine.entrypoint not in _PLAIN or text.startswith(("/", ".", "~")):
+        return
+    place, scheme = where(workload, Place.MODEL, model), _SCHEME.match(text)
+    loader = workload.engine.flag("load-format").default("auto").value
+    if scheme and scheme[1] not in _LOADED and loader == "auto":
+        rest = text.partition("://")[2].partition("?")[0]
+        named = f"write {rest}" if scheme[1] in ("hf", "huggingface") else "fetch it to a volume first, and name its folder"
+        said = (
+            f"vLLM loads from {', '.join(f'{each}://' for each in _LOADED)}, not from {scheme[0]}: it asks the hub for a model of that name"
+        )
+        level = Severity.ERROR if official(workload) else Severity.WARNING
+        yield Hit(place, said, named, text, severity=level)
+    elif not scheme and ("--" in text or ".." in text or text.endswith(".git")):
+        said = f"no model of the hub has -- or .. in its name or .git at its end: only a folder {text} of the image would be found"
+        yield Hit(place, said, "write the name as the hub shows it, or the whole path of the folder", text, severity=Severity.WARNING)

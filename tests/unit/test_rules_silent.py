@@ -372,3 +372,24 @@ def kept_for(namespace: str) -> list[Manifest]:
 @pytest.mark.parametrize(("namespace", "level"), [("models", "error"), ("", "error"), ("elsewhere", "none")])
 def test_a_volume_is_kept_for_the_claim_of_its_own_namespace(namespace: str, level: str) -> None:
     assert worst("STO-009", *kept_for(namespace)) == level
+
+
+@pytest.mark.parametrize(
+    ("model", "level"),
+    [
+        ("hf://Qwen/Qwen2.5-7B-Instruct", "error"),
+        ("oss://bucket/model", "error"),
+        ("https://huggingface.co/Qwen/Qwen2.5-7B-Instruct", "error"),
+        ("models--Qwen--Qwen2.5-7B-Instruct", "warning"),
+        ("s3://bucket/model", "none"),
+        ("az://bucket/model", "none"),
+        ("/models/a--b", "none"),
+        ("./models/..a", "none"),
+        ("{{ .model }}", "none"),
+    ],
+)
+def test_a_model_is_named_so_that_the_engine_can_load_it(model: str, level: str) -> None:
+    assert worst("STO-011", server(put("command", value=["vllm", "serve", model]))) == level
+    if level == "error":
+        loader = args("--max-model-len=4096", "--load-format=mine")
+        assert worst("STO-011", server(put("command", value=["vllm", "serve", model]), loader)) == "none"
