@@ -7,7 +7,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from interlock.infra.plan.access import limits
 from interlock.infra.plan.costs import Cost, costliest
+from interlock.infra.plan.holders import PlannedTenant
 from interlock.infra.plan.ray import NEEDED
 from interlock.infra.plan.reasons import Reason
 from interlock.infra.plan.types import ClusterPlan, Offer, PlannedServer
@@ -15,6 +17,8 @@ from interlock.infra.rules.findings import Finding, Severity
 from interlock.infra.sizing import SizingResult
 from interlock.infra.values import plural
 
+MOST_TENANTS = 12
+"""Rows of tenants that the page has room for."""
 STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
@@ -23,6 +27,8 @@ def plan_tables(plan: ClusterPlan, fits: Sequence[SizingResult], why: Sequence[s
     parts: list[RenderableType] = [heading(plan), pools(plan)]
     if plan.servers:
         parts.append(servers(plan, fits))
+    if any(server.access for server in plan.servers):
+        parts.append(tenants(plan))
     dear = costliest(plan)
     if dear:
         parts.append(costs(dear))
@@ -104,6 +110,20 @@ def at_once(fit: SizingResult) -> str:
 def span(seconds: float) -> str:
     """Seconds for people: ``45 s``, ``4 min``, ``2.1 h``."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def tenants(plan: ClusterPlan) -> Table:
+    """Who may ask, with what limits in each replica; tenants with the same terms of several servers stand in one row."""
+    table = Table("tenant", "tier", "servers", "limits of each replica", "Secret with the key", title="Tenants", box=box.SIMPLE)
+    opened: dict[PlannedTenant, list[str]] = {}
+    for server in plan.servers:
+        for each in server.access.tenants if server.access else ():
+            opened.setdefault(each, []).append(server.name)
+    for each, names in list(opened.items())[:MOST_TENANTS]:
+        table.add_row(each.name, each.tier, ", ".join(names), ", ".join(limits(each)) or "none", each.secret)
+    if len(opened) > MOST_TENANTS:
+        table.add_row(f"and {len(opened) - MOST_TENANTS} more", "", "", "", "")
+    return table
 
 
 def costs(found: Sequence[Cost]) -> Table:

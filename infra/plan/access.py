@@ -9,12 +9,14 @@ from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.facts.supervisor import ACCOUNT, GOVERNOR, KEYS, LIMITS, MIDDLEWARE, PRIORITY
-from interlock.infra.naming import joined
+from interlock.infra.naming import check_name, content_hash, joined
 from interlock.infra.plan.holders import PlannedAccess, PlannedTenant
 from interlock.infra.plan.reasons import SET, Reason
 from interlock.infra.values import bytes_of
 
 STANDARD = "standard"
+MOST_OF_STACK = 40
+"""Characters of a stack's name that stand in other names as they are."""
 
 
 def tiers_matter(config: ClusterConfig, server: ServerConfig) -> bool:
@@ -29,12 +31,20 @@ def holders(config: ClusterConfig, server: ServerConfig) -> list[KeyHolder]:
 
 def keys_secret(stack: str) -> str:
     """Name of the Secret with the keyed hashes, which the engines mount."""
-    return joined("interlock", stack, "keys")
+    return joined("interlock", _part(stack), "keys")
 
 
 def key_secret(stack: str, tenant: str) -> str:
-    """Name of the Secret that holds a tenant's key."""
-    return joined(stack, tenant, "key")
+    """Name of the Secret that holds a tenant's key. Raises ConfigError for a name that is too long."""
+    name = f"{_part(stack)}-{tenant}-key"
+    if problem := check_name(name):
+        raise ConfigError([Problem("access.tenants", f"{tenant!r}: the Secret with its key: {problem}; give the tenant a shorter name")])
+    return name
+
+
+def _part(stack: str) -> str:
+    """A stack's part of a name: Pulumi lets stacks have names that Kubernetes does not."""
+    return content_hash(stack) if check_name(stack) or len(stack) > MOST_OF_STACK else stack
 
 
 def key_id(tenant: str, rotation: int) -> str:
@@ -75,11 +85,16 @@ def decide_access(
     )
 
 
+def limits(tenant: PlannedTenant) -> list[str]:
+    """A tenant's limits in words."""
+    counts = {"requests a minute": tenant.requests_per_minute, "tokens a minute": tenant.tokens_per_minute, "at once": tenant.concurrency}
+    found = [f"{value:,} {what}" for what, value in counts.items() if value]
+    return found + ([f"only {', '.join(tenant.models)}"] if tenant.models is not None else [])
+
+
 def in_words(tenant: PlannedTenant) -> str:
     """Tier and limits of a tenant in words."""
-    limits = {"requests a minute": tenant.requests_per_minute, "tokens a minute": tenant.tokens_per_minute, "at once": tenant.concurrency}
-    parts = [tenant.tier, *(f"{value:,} {what}" for what, value in limits.items() if value)]
-    return f"{tenant.name}: {', '.join(parts)}" + (f", only {', '.join(tenant.models)}" if tenant.models is not None else "")
+    return f"{tenant.name}: {', '.join((tenant.tier, *limits(tenant)))}"
 
 
 def running_at_once(engine: EngineArgs) -> int:

@@ -2,15 +2,19 @@
 
 import datetime as dt
 import json
+from io import StringIO
 from typing import Any
 
 import pytest
 import yaml
+from rich.console import Console
 
+from interlock.cli.show import tenants
 from interlock.infra.catalog.tracks import tracks
 from interlock.infra.config import load
 from interlock.infra.errors import ConfigError
 from interlock.infra.manifests.render import render
+from interlock.infra.naming import subdomain_problem
 from interlock.infra.plan.types import ClusterPlan
 from interlock.infra.preview import preview
 from interlock.runtime.gate.access import read_policy
@@ -167,3 +171,32 @@ def test_keys_without_a_tenant_are_refused() -> None:
     data = config(access={"keys": True})
     data["access"]["tenants"] = []
     assert "name tenants in access.tenants" in refused(data)
+
+
+def test_the_plan_shows_tenants_their_limits_and_where_their_keys_are() -> None:
+    out = StringIO()
+    Console(file=out, width=160).print(tenants(planned(config())))
+    rows = [" ".join(line.split()) for line in out.getvalue().splitlines()]
+    assert "team-a standard chat 600 requests a minute, 32 at once prod-team-a-key" in rows
+    assert "team-b standard chat 100,000 tokens a minute, only chat prod-team-b-key" in rows
+
+
+def test_a_page_with_thousands_of_tenants_stays_short() -> None:
+    data = config()
+    data["access"]["tenants"] = [{"name": f"t{at}"} for at in range(2000)]
+    table = tenants(planned(data))
+    assert table.row_count == 13
+
+
+@pytest.mark.parametrize("stack", ["Dev_1", "s" * 60])
+def test_whatever_the_stack_is_called_the_names_of_secrets_are_valid(stack: str) -> None:
+    made = preview(load(config()), stack, today=TODAY).servers[0].access
+    assert made is not None
+    assert all(subdomain_problem(name) is None for name in (made.secret, *(each.secret for each in made.tenants)))
+
+
+def test_a_tenant_whose_secret_would_have_too_long_a_name_is_told() -> None:
+    data = config()
+    data["access"]["tenants"][0]["name"] = "t" * 60
+    assert "access.tenants" in refused(data)
+    assert "give the tenant a shorter name" in refused(data)
