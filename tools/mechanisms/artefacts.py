@@ -2,8 +2,8 @@
 
 import json
 import os
+import shutil
 import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -73,14 +73,16 @@ def _wheel(artefact: Artefact, version: str) -> Path:
     target = home() / "mechanisms" / artefact.name / version
     if not target.is_dir():
         parked = target.with_name(f".{version}")
+        shutil.rmtree(parked, ignore_errors=True)
         platforms = [word for each in (*PLATFORMS, "any") for word in ("--platform", each if each == "any" else f"{each}_x86_64")]
         _run("pip", "download", "-q", "--no-deps", "--no-cache-dir", "--only-binary", ":all:", "--python-version", "3.12", *platforms,
              "-d", str(parked), f"{artefact.package}=={version}")  # fmt: skip
         for wheel in parked.glob("*.whl"):
             with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(target, [name for name in archive.namelist() if name.endswith(".py")])
-            wheel.unlink()
-        parked.rmdir()
+                archive.extractall(parked / "tree", [name for name in archive.namelist() if name.endswith(".py")])
+        # Only what is whole gets the name by which it is found.
+        (parked / "tree").rename(target)
+        shutil.rmtree(parked)
     return target
 
 
@@ -98,9 +100,12 @@ def _module(module: str) -> Path:
 
 
 def _run(*command: str) -> None:
-    python = os.environ.get("PIP_PYTHON", sys.executable)
+    python = os.environ.get("PIP_PYTHON")
     try:
-        subprocess.run([python, "-m", *command], check=True, capture_output=True, text=True)
+        # The environment of this project has no pip: uv brings one.
+        subprocess.run([*([python, "-m"] if python else ["uv", "tool", "run"]), *command], check=True, capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise ToolError(f"{python or 'uv'} is missing, which gets {command[-1]}") from error
     except subprocess.CalledProcessError as error:
         raise ToolError(
             f"{' '.join(command[:2])} failed (PIP_PYTHON names a Python that has pip): {error.stderr[-800:]}", code=1
