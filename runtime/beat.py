@@ -21,7 +21,7 @@ class Beat(AggregateStatLoggerBase):  # type: ignore[misc]
     def record(self, scheduler_stats: Any, iteration_stats: Any, mm_cache_stats: Any = None, engine_idx: int = 0) -> None:
         """One step. The counts are missing where several API servers run and another one got them."""
         if told.WAITING and iteration_stats is not None:
-            told.note(iteration_stats.finished_requests)
+            told.note(getattr(iteration_stats, "finished_requests", ()))
         at = self.rows.get(engine_idx)
         if at is None:
             return

@@ -23,9 +23,9 @@ OPERATOR = "(operator)"
 def presented(scope: Scope) -> bytes:
     """The key of a request: a bearer token, or the header of Anthropic's clients; empty without one."""
     given = header(scope, b"authorization")
-    if given is not None:
-        scheme, _, key = given.partition(b" ")
-        return key.strip() if scheme.lower() == b"bearer" else b""
+    scheme, _, key = (given or b"").partition(b" ")
+    if scheme.lower() == b"bearer":
+        return key.strip()
     return header(scope, b"x-api-key") or b""
 
 

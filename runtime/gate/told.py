@@ -12,7 +12,8 @@ WAITING: set[str] = set()
 def note(finished: Iterable[Any]) -> None:
     """Adds up the numbers of each request; one may have several prompts: ``cmpl-ID-0``, ``cmpl-ID-1``, ``chatcmpl-ID-1a2b3c4d``."""
     for each in finished:
-        name = next((part for part in (each.request_id or "").split("-") if part in WAITING), None)
+        stated = getattr(each, "request_id", None) or ""  # older versions do not say it
+        name = next((part for part in stated.split("-") if part in WAITING), None)
         if name is None:
             continue
         total = FINISHED.setdefault(name, [0, 0, 0.0])

@@ -96,6 +96,8 @@ def test_a_key_opens_the_engine_and_its_tenant_stands_in_the_log(gate: Gate) -> 
 
 def test_the_header_of_anthropics_clients_carries_a_key_too(gate: Gate) -> None:
     assert gate.ask(path="/v1/messages", key="", headers={"x-api-key": KEY}).status == 200
+    assert gate.ask(key="", headers={"authorization": "Basic Zm9v", "x-api-key": KEY}).status == 200
+    refused(gate.ask(key="a.wrong", headers={"x-api-key": KEY}), 401, "invalid_api_key")
 
 
 @pytest.mark.parametrize(
@@ -259,7 +261,7 @@ def test_what_the_engine_counted_is_taken_before_what_the_answer_says(tmp_path: 
     class Engine(FakeVllm):
         def answer(self, path: str, asked: dict[str, Any]) -> tuple[int, Any]:
             name = self.arrived[-1][1]["x-request-id"]
-            told.note([Finished(f"cmpl-{name}-0"), Finished(f"cmpl-{name}-1"), Finished("cmpl-other"), Finished("")])
+            told.note([Finished(f"cmpl-{name}-0"), Finished(f"cmpl-{name}-1"), Finished("cmpl-other"), Finished(""), object()])
             return super().answer(path, asked)
 
     gate = Gate(tmp_path, Engine())

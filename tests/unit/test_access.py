@@ -13,6 +13,7 @@ from interlock.cli.show import tenants
 from interlock.infra.catalog.tracks import tracks
 from interlock.infra.config import load
 from interlock.infra.errors import ConfigError
+from interlock.infra.manifests.deployer import deployer_objects
 from interlock.infra.manifests.render import render
 from interlock.infra.naming import subdomain_problem
 from interlock.infra.plan.types import ClusterPlan
@@ -200,3 +201,10 @@ def test_a_tenant_whose_secret_would_have_too_long_a_name_is_told() -> None:
     data["access"]["tenants"][0]["name"] = "t" * 60
     assert "access.tenants" in refused(data)
     assert "give the tenant a shorter name" in refused(data)
+
+
+@pytest.mark.parametrize("keys", [True, False])
+def test_the_deployers_role_reaches_secrets_only_where_tenants_have_keys(keys: bool) -> None:
+    data = {**config(access={} if keys else {"keys": False}), "create_namespace": False}
+    roles = [made for made in deployer_objects(load(data), planned(data)) if made["kind"] == "Role"]
+    assert any("secrets" in rule["resources"] for role in roles for rule in role["rules"]) == keys
