@@ -10,7 +10,7 @@ from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
 from interlock.infra.rules.reading.checkpoint import GATED, gated
 from interlock.infra.rules.reading.units import engine_containers, older, switched_on, where
-from interlock.infra.rules.rule import Hit, Settings, drop, rule
+from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
 
 _CACHE_PATHS = ("/root/.cache", "/.cache", "/data", "/models", "/model", "/mnt", "/cache", "/workspace", "/home", "/opt", "/var")
 TOKEN_NAMES = (
@@ -193,13 +193,14 @@ def address(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
     place, scheme = where(workload, Place.MODEL, model), _SCHEME.match(text)
     loader = workload.engine.flag("load-format").default("auto").value
     if scheme and scheme[1] not in _LOADED and loader == "auto":
-        rest = text.partition("://")[2].partition("?")[0]
-        named = f"write {rest}" if scheme[1] in ("hf", "huggingface") else "fetch it to a volume first, and name its folder"
+        rest, of_hub = text.partition("://")[2].partition("?")[0], scheme[1] in ("hf", "huggingface")
+        remedy = f"write {rest}" if of_hub else "fetch it to a volume first, and name its folder"
         said = (
             f"vLLM loads from {', '.join(f'{each}://' for each in _LOADED)}, not from {scheme[0]}: it asks the hub for a model of that name"
         )
         level = Severity.ERROR if official(workload) else Severity.WARNING
-        yield Hit(place, said, named, text, severity=level)
+        flag = "model" if any(each.name == "model" for each in workload.engine.flags) else ""
+        yield Hit(place, said, remedy, text, severity=level, fixes=put(place, rest, flag=flag) if of_hub else ())
     elif not scheme and ("--" in text or ".." in text or text.endswith(".git")):
         said = f"no model of the hub has -- or .. in its name or .git at its end: only a folder {text} of the image would be found"
-        yield Hit(place, said, "write the name as the hub shows it, or the whole path of the folder", text, severity=Severity.WARNING)
+        yield Hit(place, said, "name it as the hub shows it, or by the whole path of the folder", text, severity=Severity.WARNING)
