@@ -56,10 +56,12 @@ def unregistered(name: str, value: str, version: str | None) -> Unlisted | None:
 
 
 def unknown_key(name: str, key: str, version: str | None) -> Unlisted | None:
-    """The keys of an argument that is an object of a class of the engine's, where ``key`` certainly is none of them."""
+    """The keys of an argument that is an object of a class of the engine's, where ``key`` certainly is none of them in that version."""
     table = vllm_names("members")
     there = [each.partition(" ")[2] for each in table.spans if each.startswith(f"{name} ")]
-    if not there or table.at(f"{name} {key}", version) is not None:
+    # Versions older than those that were read have keys of their own: without a version nothing is sure.
+    if version is None or not there or table.at(f"{name} {key}", version) is not None:
         return None
-    choices = [each for each in there if version is None or isinstance(table.at(f"{name} {each}", version), Span)]
-    return Unlisted(choices, like(key, choices))
+    choices = [each for each in there if isinstance(table.at(f"{name} {each}", version), Span)]
+    renamed = table.replacements.get(f"{name} {key}")
+    return Unlisted(choices, renamed.to if renamed and renamed.to in choices else like(key, choices))

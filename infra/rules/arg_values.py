@@ -84,7 +84,7 @@ def _keys(name: str, given: Any, place: str, version: str | None, level: Severit
     for key in given if isinstance(given, Mapping) else ():
         wrong = unknown_key(name, str(key), version)
         if wrong:
-            text = f"--{name} has no key {str(key)[:60]!r} in vLLM {version or 'of any version that was read'}"
+            text = f"--{name} has no key {str(key)[:60]!r} in vLLM {version}"
             fix = f"write {wrong.meant}" if wrong.meant else f"its keys are {wrong.some}"
             yield Hit(place, text, fix, str(key)[:80], severity=level)
 

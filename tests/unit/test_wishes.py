@@ -245,7 +245,8 @@ def test_an_argument_that_no_version_takes_is_refused_with_the_nearest_by_meanin
     [
         ("0.33.0", {"compilation_config": {"cudagraph_mod": "NONE"}}, "write cudagraph_mode"),
         ("0.30.0", {"kv_transfer_config": {"kv_connector": "NixlConnector", "kv_roles": "kv_both"}}, "write kv_role"),
-        ("0.26.0", {"compilation_config": {"level": 3}}, "its keys are backend, cache_dir"),
+        ("0.26.0", {"compilation_config": {"level": 3}}, "write mode"),
+        ("0.33.0", {"compilation_config": {"use_inductor": True}}, "its keys are backend, cache_dir"),
         ("0.33.0", {"compilation_config": {"mode": 3}}, ""),
         ("0.33.0", {"hf_overrides": {"anything": 3}}, ""),
         ("0.12.0", {"compilation_config": {"level": 3}}, ""),

@@ -15,6 +15,15 @@ from tools.vllm_facts.table import Row, spans
 NONE = "no_such_key"
 SOURCE = "fields of the classes of vLLM's arguments, each tried on the parser of each version (tools/parsers/members.py)"
 
+_GRAPHS = "warnings of vllm/config/compilation.py in 0.10.2"
+RENAMED: dict[str, dict[str, str]] = {
+    "compilation-config level": {"to": "mode", "source": "vllm/config/compilation.py in 0.11.2: the field level is deprecated for mode"},
+    "compilation-config full_cuda_graph": {"to": "cudagraph_mode", "source": _GRAPHS},
+    "compilation-config use_cudagraph": {"to": "cudagraph_mode", "source": _GRAPHS},
+    "pooler-config normalize": {"to": "use_activation", "source": "vllm/config/pooler.py: Parameter `normalize` was removed"},
+}
+"""Keys that older releases had, and what says the same today."""
+
 
 def main(arguments: list[str]) -> int:
     fetch()
@@ -35,7 +44,7 @@ def main(arguments: list[str]) -> int:
         version: {f"{flag} {key}": {} for flag, key in pairs if flag not in lenient} for version, pairs in taken.items()
     }
     head = {"source": SOURCE, "date": str(datetime.date.today()), "versions": list(found)}
-    write(CATALOG / "vllm_members.json", head, {"members": spans(rows), "replacements": {}})
+    write(CATALOG / "vllm_members.json", head, {"members": spans(rows), "replacements": RENAMED})
     say(f"vllm_members.json: {len(every) - len(lenient)} arguments; not judged: {', '.join(sorted(lenient)) or 'none'}")
     return 0
 
