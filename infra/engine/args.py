@@ -135,9 +135,19 @@ class EngineArgs(BaseModel):
         return self.data_parallel_size or 1
 
     @property
+    def pcp(self) -> int:
+        """Prefill context parallel size, 1 when not set."""
+        return int((self.model_extra or {}).get("prefill_context_parallel_size") or 1)
+
+    @property
+    def apart(self) -> int:
+        """Groups of TP x PP ranks, each on cards of its own: DP x PCP."""
+        return self.dp * self.pcp
+
+    @property
     def gpus(self) -> int:
-        """GPUs that one replica's engine uses: TP x PP x DP."""
-        return self.tp * self.pp * self.dp
+        """GPUs that one replica's engine uses: TP x PP x PCP x DP."""
+        return self.tp * self.pp * self.apart
 
 
 class Group(BaseModel):

@@ -29,8 +29,8 @@ def agree(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     facts = Asked(workload, bundle)
     planned = [each.refusal for each in refusals(workload, bundle) if each.sure]
     for found in refused(facts, _judged(workload), written=facts.written()):
-        if any(each.field == found.relation.at and found.message.startswith(each.text) for each in planned):
-            continue  # The planner has told it, with a value that is accepted.
+        if any(each.field == found.relation.at for each in planned):
+            continue  # The planner has told of this argument, with a value that is accepted.
         fact = facts[found.relation.at]
         value = str(fact.value)[:80] if fact.known else ""
         level = Severity(found.relation.severity) if _certain(workload, found) else Severity.WARNING

@@ -72,14 +72,14 @@ def dtype(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     path, asked = where(workload, Place.ARGS, flag), str(flag.value or "auto")
     if asked in ("bfloat16", "bf16"):
         text = f"bfloat16 needs compute capability 8.0, the card has {have:g}"
-        yield Hit(path, text, "set --dtype half", asked, fixes=put(path, "half", flag="dtype"))
+        yield Hit(path, text, "set --dtype to half", asked, fixes=put(path, "half", flag="dtype"))
     elif asked == "auto" and _checkpoint_dtype(workload) == "bfloat16":
         version, since = workload.engine.release, Version.released(str(settings["fallback_since"]))
         before = older(workload, str(settings["fallback_since"]))
         level = Severity.ERROR if before else Severity.WARNING if version is None or since is None else Severity.INFO
         text = f"the checkpoint is bfloat16, which needs compute capability 8.0; the card has {have:g}"
         text += "" if before else f" (vLLM falls back to float16 by itself from {settings['fallback_since']})"
-        yield Hit(path, text, "set --dtype half", asked, severity=level, fixes=put(path, "half", flag="dtype"))
+        yield Hit(path, text, "set --dtype to half", asked, severity=level, fixes=put(path, "half", flag="dtype"))
 
 
 def _checkpoint_dtype(workload: Workload) -> str | None:

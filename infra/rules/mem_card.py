@@ -95,6 +95,8 @@ def tight(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hi
     found = sized(workload, bundle)
     if found is None or found.kv_available_gib is None or found.requested_gib is None or found.verdict is Verdict.DOES_NOT_FIT:
         return
+    if any(refused(workload, bundle, "MEM-001")):
+        return  # It is told that nothing may be left at all.
     left, budget = found.kv_available_gib.likely, found.requested_gib.likely
     few = found.max_concurrency is not None and found.max_concurrency.likely < float(settings["least_requests"])
     if left < float(settings["least_share"]) * budget and (few or left <= 0):

@@ -93,9 +93,8 @@ def test_plan_rules_and_the_size_command_ask_the_same_question(made: tuple[Clust
 def test_what_does_not_fit_is_refused_and_why_says_the_same(made: tuple[ClusterConfig, dict[str, Any]]) -> None:
     config, _ = made
     found, shown = server_fit(config, 0), preview(config, "dev", today=TODAY)
-    said = f"{found.verdict.value.replace('_', ' ')}: {'; '.join(found.reasons)}"
-    # What the planner noticed of an argument may follow.
-    assert f"{shown.servers[0].why['GPU_memory'].told}; ".startswith(f"{said}; ")
+    said = "; ".join((*found.reasons, *found.doubts))
+    assert shown.servers[0].why["GPU_memory"].told == f"{found.verdict.value.replace('_', ' ')}: {said}"
     told = [each for each in shown.findings if each.severity is Severity.ERROR and any(text in each.summary for text in found.reasons)]
     assert (found.verdict is Verdict.DOES_NOT_FIT) == bool(found.refusals)
     assert not found.refusals or told

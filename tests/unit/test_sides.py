@@ -447,3 +447,20 @@ def _missing(manifest: dict[str, Any], path: str) -> bool:
 def test_a_pool_of_gpu_nodes_without_a_taint_is_told_at_its_taints() -> None:
     told = {each.code: each.path for each in found(config_data({"pools[1]": {**NODES, "taints": []}}))}
     assert told["SCALE-011"] == "pools[1].taints"
+
+
+@pytest.mark.parametrize(("stated", "gpus"), [({}, 2), ({"gpus": 4}, 4), ({"engine.tensor_parallel_size": 2}, 4)])
+def test_ranks_that_share_a_prompt_are_counted_among_the_cards(stated: dict[str, Any], gpus: int) -> None:
+    changes = {S + "engine.prefill_context_parallel_size": 2, **{S + name: value for name, value in stated.items()}}
+    made = preview(load(config_data(changes)), "dev", today=TODAY)
+    assert (made.servers[0].gpus, [each.code for each in made.findings if each.code == "GPU-001"]) == (gpus, [])
+
+
+def test_one_argument_that_the_planner_refuses_is_told_once() -> None:
+    engine = {"max_model_len": 8192, "tensor_parallel_size": 4, "decode_context_parallel_size": 3}
+    assert [each.code for each in found(config_data({S + "engine": engine}))] == ["ARG-019"]
+
+
+def test_a_card_on_which_nothing_may_be_left_is_told_once() -> None:
+    told = [each.code for each in found(config_data({S + "engine.max_num_seqs": 100_000}))]
+    assert [code for code in told if code in ("MEM-001", "MEM-003")] == ["MEM-001"]

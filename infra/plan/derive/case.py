@@ -58,6 +58,7 @@ class Size:
     tp: int
     pp: int
     dp: int = 1
+    """Groups of TP x PP ranks: DP, times the prefill context parallel size."""
     choices: tuple[Choice, ...] = field(default=(), compare=False)
     """What to set, with the reasons."""
 

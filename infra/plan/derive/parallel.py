@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlock.infra.config.wishes import Goal
+from interlock.infra.engine.args import EngineArgs
 from interlock.infra.plan.derive.case import Case, Choice, Size, tried
 from interlock.infra.plan.derive.context import LEAST_LENGTH, USUAL_LENGTH, wished_length
 from interlock.infra.plan.derive.load import wished_concurrency
@@ -40,25 +41,29 @@ def sizes(case: Case) -> Sizes:
     if "tensor_parallel_size" in case.given:
         return Sizes(_size(case, 1, engine.pp, "set among the extra arguments"))
     if server.gpus is not None:
-        rest = engine.pp * engine.dp
+        rest = engine.pp * engine.apart
         if (
             server.gpus > case.units
             and not case.shared
             and "pipeline_parallel_size" not in case.given
-            and server.gpus % (case.units * engine.dp) == 0
+            and server.gpus % (case.units * engine.apart) == 0
         ):
             told = f"the {case.units} GPUs of one node share each layer, the nodes share the layers"
-            return Sizes(_size(case, case.units, server.gpus // case.units // engine.dp, told))
+            return Sizes(_size(case, case.units, server.gpus // case.units // engine.apart, told))
         tp = server.gpus // rest if server.gpus % rest == 0 else 1
-        return Sizes(_size(case, tp, engine.pp, f"{plural(server.gpus, 'GPU')} / (PP {engine.pp} x DP {engine.dp})"))
+        return Sizes(_size(case, tp, engine.pp, f"{plural(server.gpus, 'GPU')} / (PP {engine.pp} x {_groups(engine)})"))
     if case.simulated or case.shared:
         return Sizes(_size(case, 1, engine.pp, "one unit of a shared card" if case.shared else "the test-only CPU track has one rank"))
     facts = case.facts
     if facts is None or not facts.complete or case.resolved.memory is None or case.resolved.fit_length:
         return Sizes(
-            _size(case, 1, engine.pp, f"{plural(engine.gpus, 'GPU')} / (PP {engine.pp} x DP {engine.dp}); its memory is not known")
+            _size(case, 1, engine.pp, f"{plural(engine.gpus, 'GPU')} / (PP {engine.pp} x {_groups(engine)}); its memory is not known")
         )
     return _searched(case, facts)
+
+
+def _groups(engine: EngineArgs) -> str:
+    return f"DP {engine.dp}" + (f" x PCP {engine.pcp}" if engine.pcp > 1 else "")
 
 
 def _size(case: Case, tp: int, pp: int, reason: str, instead: str = "", **more: Any) -> Size:
@@ -66,13 +71,13 @@ def _size(case: Case, tp: int, pp: int, reason: str, instead: str = "", **more: 
     if pp != case.engine.pp:
         few = "the tensor-parallel sizes that the model accepts do not fill these cards"
         extra.append(Choice("pipeline_parallel_size", pp, "one stage of layers on each node" if tp * pp > case.units else few))
-    return Size(tp, pp, case.engine.dp, (Choice("tensor_parallel_size", tp, reason, instead), *extra))
+    return Size(tp, pp, case.engine.apart, (Choice("tensor_parallel_size", tp, reason, instead), *extra))
 
 
 def _ways(case: Case, facts: ModelFacts) -> list[tuple[int, int, bool]]:
     """(TP, PP, expert parallelism) by number of cards, the shortest pipeline first."""
     # More data-parallel ranks than a node has cards lie on several nodes, one card each.
-    most, version = max(case.units // case.engine.dp, 1), case.resolved.version
+    most, version = max(case.units // case.engine.apart, 1), case.resolved.version
     whole = set(tp_candidates(facts, most, version, expert_parallel=case.base.expert_parallel))
     spread = set(tp_candidates(facts, most, version, expert_parallel=True)) - whole if facts.experts else set()
     if "enable_expert_parallel" in case.given:
@@ -88,7 +93,7 @@ def _ways(case: Case, facts: ModelFacts) -> list[tuple[int, int, bool]]:
 def _even(case: Case, way: tuple[int, int, bool]) -> bool:
     """Powers of two, and what divides the cards of a node: the rest of the node is then of use to others."""
     cards = way[0] * way[1]
-    return cards & (cards - 1) == 0 or case.units % (cards * case.engine.dp) == 0
+    return cards & (cards - 1) == 0 or case.units % (cards * case.engine.apart) == 0
 
 
 def _searched(case: Case, facts: ModelFacts) -> Sizes:
@@ -190,7 +195,7 @@ def _made(case: Case, way: tuple[int, int, bool], answer: SizingResult | None, r
     tp, pp, apart = way
     reason = f"the smallest size that fits: {answer.reasons[0]}" if answer else "may fit; no larger size is sure on one node"
     size = _size(case, tp, pp, reason, before, **_experts(apart))
-    return Size(tp, pp, case.engine.dp, (*size.choices, *relaxed.choices))
+    return Size(tp, pp, case.engine.apart, (*size.choices, *relaxed.choices))
 
 
 def _experts(apart: bool) -> dict[str, Any]:
@@ -207,12 +212,12 @@ def _better(case: Case, ways: list[tuple[int, int, bool]], relaxed: _Relaxed, le
             share = {"wanted_concurrency": max(wanted.tokens / max(length, 1), 1e-6)}
             answer = tried(case, tp=tp, pp=pp, **({"expert_parallel": True} if apart else {}), **relaxed.request, **share)
             if answer.verdict is Verdict.FITS:
-                if tp * pp == least.gpus // case.engine.dp:
+                if tp * pp == least.gpus // case.engine.apart:
                     break
                 told = f"the smallest size whose KV cache holds {wanted.told}"
                 return _size(case, tp, pp, told, f"TP {least.tp} fits, with room for fewer requests at the same time", **_experts(apart))
-    evened = next((way for way in ways if way[0] * way[1] * case.engine.dp != least.gpus), None)
-    if evened and not (ways and ways[0][0] * ways[0][1] * case.engine.dp == least.gpus) and _fits(case, evened, relaxed):
+    evened = next((way for way in ways if way[0] * way[1] * case.engine.apart != least.gpus), None)
+    if evened and not (ways and ways[0][0] * ways[0][1] * case.engine.apart == least.gpus) and _fits(case, evened, relaxed):
         told = f"{least.gpus} cards suffice; this size leaves no odd rest on a node of {case.units}"
         return _size(case, evened[0], evened[1], told, f"TP {least.tp} x PP {least.pp}", **_experts(evened[2]))
     if case.server.wishes.goal is Goal.LATENCY and _linked(case):
