@@ -59,6 +59,11 @@ class Stack:
     def key(self, tenant: str) -> bytes:
         return self.secret(str(self.project.outputs()["interlock"]["servers"]["chat"]["secrets"][f"key/{tenant}"]), "key")
 
+    def mounted(self) -> list[str]:
+        """What the engines mount, by UID: an object that is made anew would be missing for a moment."""
+        found = (("secret", "interlock-dev-keys"), ("configmap", "chat-access"))
+        return [self.cluster.get(kind, name, "-n", self.namespace)["metadata"]["uid"] for kind, name in found]
+
     def opens(self, key: bytes) -> str:
         return holder(read_keys(self.secret("interlock-dev-keys", "keys.json")), key)
 
@@ -80,6 +85,7 @@ def test_a_key_is_made_rotated_and_removed_and_stands_nowhere_in_clear(stack: St
     assert (len(first), first[:9]) == (len("search-1.") + 43, b"search-1.")
     shown = {command.split()[1]: stack.shown(command) for command in page_commands()}
     assert shown == {"up": "", "get": first.decode()}
+    mounted = stack.mounted()
     pods = cluster.get("deployment", "chat", "-n", stack.namespace)["metadata"]["generation"]
 
     stack.up({"name": "search", "concurrency": 8, "rotation": 2}, {"name": "reports"})
@@ -94,6 +100,8 @@ def test_a_key_is_made_rotated_and_removed_and_stands_nowhere_in_clear(stack: St
     names = {each["metadata"]["name"] for each in cluster.get("secrets", "-n", stack.namespace)["items"]}
     assert names == {"interlock-dev-keys", "dev-search-key"}
     assert cluster.get("deployment", "chat", "-n", stack.namespace)["metadata"]["generation"] == pods
+
+    assert stack.mounted() == mounted
 
     outcome = stack.up({"name": "search", "rotation": 2, "overlap": False})
     assert {operation for operation, count in outcome.changes.items() if count} == {"same"}
