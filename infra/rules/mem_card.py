@@ -39,7 +39,8 @@ def _way(suggestion: Suggestion, workload: Workload) -> str:
     engine = workload.engine
     others = [size_of(workload, size) for size in (engine.pipeline_parallel, engine.data_parallel, engine.prefill_context_parallel)]
     if not isinstance(ranks, int) or not all(each.known for each in others):
-        return suggestion.text
+        flag, _, value = suggestion.text.partition(" ")
+        return f"set {flag} to {value}" if flag.startswith("--") and value.replace(".", "").isalnum() else suggestion.text
     whole = ranks * prod(each.get() for each in others)
     return f"set --tensor-parallel-size to {ranks} and ask for {whole} GPUs per replica"
 

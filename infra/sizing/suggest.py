@@ -9,6 +9,8 @@ from interlock.infra.sizing.described import model_of
 from interlock.infra.sizing.request import SizingRequest
 from interlock.infra.sizing.result import SizingResult, Suggestion, Verdict
 
+_USUAL_SHARE = 0.9
+"""Of a card that an engine has alone."""
 Sizer = Callable[[SizingRequest], SizingResult]
 
 
@@ -16,6 +18,12 @@ def _lengths(request: SizingRequest, answer: SizingResult) -> Iterator[tuple[dic
     longest = answer.longest_model_len or 0  # the one length that the answer names everywhere
     if longest and (request.max_model_len is None or longest < request.max_model_len):
         yield {"max_model_len": longest}, f"--max-model-len {longest}"
+
+
+def _utilization(request: SizingRequest) -> Iterator[tuple[dict[str, Any], str]]:
+    """A share of the card that was stated low, on a card that nobody else is known to use."""
+    if request.gpu_memory_utilization is not None and request.gpu_memory_utilization < _USUAL_SHARE and request.sharers < 2:
+        yield {"gpu_memory_utilization": _USUAL_SHARE}, f"--gpu-memory-utilization {_USUAL_SHARE}"
 
 
 def _parallel(request: SizingRequest) -> Iterator[tuple[dict[str, Any], str]]:
@@ -63,9 +71,17 @@ def _encoders(request: SizingRequest) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def suggestions(request: SizingRequest, sizer: Sizer) -> tuple[Suggestion, ...]:
-    """At most one change of each kind (shorter context, more ranks, other storage, fewer inputs, other pool), each of which surely fits."""
+    """At most one change of each kind (more of the card, shorter context, more ranks, other storage, fewer inputs, other pool), each of
+    which surely fits."""
     answer = sizer(request)
-    kinds = (_lengths(request, answer), _parallel(request), _stored(request), _encoders(request), _pools(request, answer))
+    kinds = (
+        _utilization(request),
+        _lengths(request, answer),
+        _parallel(request),
+        _stored(request),
+        _encoders(request),
+        _pools(request, answer),
+    )
     found: list[Suggestion] = []
     for kind in kinds:
         for change, text in kind:

@@ -64,6 +64,7 @@ def test_the_remedy_says_what_the_changes_do(code: str) -> None:
 BY_HAND: Mapping[str, str] = {
     "ARG-005": "the words that were meant are not known",
     "DOC-004": "a key is renamed, with all that stands below it",
+    "MEM-003": "several ways, each with its price",
     "GPU-021": "the name of the interface depends on the network plugin",
     "RAY-010": "half of max_num_seqs, which the deployment does not state",
     "SCALE-012": "some entries of a list of values",

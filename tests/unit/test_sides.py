@@ -464,3 +464,8 @@ def test_one_argument_that_the_planner_refuses_is_told_once() -> None:
 def test_a_card_on_which_nothing_may_be_left_is_told_once() -> None:
     told = [each.code for each in found(config_data({S + "engine.max_num_seqs": 100_000}))]
     assert [code for code in told if code in ("MEM-001", "MEM-003")] == ["MEM-001"]
+
+
+def test_a_share_of_the_card_that_is_stated_too_low_is_the_first_to_be_raised() -> None:
+    (finding,) = [each for each in found(config_data({S + "engine.gpu_memory_utilization": 0.1, S + "gpus": 1})) if each.code == "MEM-001"]
+    assert finding.remedy.startswith("set engine.gpu_memory_utilization to 0.9, or ")
