@@ -19,7 +19,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 240.0
+PATIENCE, GRACE = 240.0, 30.0
 MODULES = ("vllm.entrypoints.cli.main", "vllm.entrypoints.cli.serve", "vllm.v1.engine.async_llm", "vllm.v1.engine.core",
            "vllm.v1.worker.cpu_worker", "vllm.v1.worker.cpu_model_runner", "vllm.v1.executor.uniproc_executor")  # fmt: skip
 
@@ -60,6 +60,17 @@ def ready(child: int, port: int) -> float | None:
     return None
 
 
+def end(child: int) -> None:
+    """Ends a server and its engine core; one that does not go is killed."""
+    with contextlib.suppress(ProcessLookupError, ChildProcessError):
+        os.killpg(child, signal.SIGTERM)
+        until = time.monotonic() + GRACE
+        while time.monotonic() < until and not os.waitpid(child, os.WNOHANG)[0]:
+            time.sleep(0.1)
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
 def start(job: dict[str, Any]) -> dict[str, Any]:
     """One server from its start to its end."""
     child = os.fork()
@@ -72,9 +83,7 @@ def start(job: dict[str, Any]) -> dict[str, Any]:
             os._exit(1)
     seconds = ready(child, job["port"])
     status, text = asked(job["port"], job["route"], job["body"]) if seconds is not None else (0, "")
-    with contextlib.suppress(ProcessLookupError, ChildProcessError):
-        os.killpg(child, signal.SIGTERM)
-        os.waitpid(child, 0)
+    end(child)
     return {"seconds": seconds, "status": status, "text": text, "log": Path(job["log"]).read_text(errors="replace")[-3000:]}
 
 
