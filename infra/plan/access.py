@@ -15,6 +15,7 @@ from interlock.infra.plan.reasons import SET, Reason
 from interlock.infra.values import bytes_of
 
 STANDARD = "standard"
+DAY_SECONDS = 86_400
 MOST_OF_STACK = 40
 """Characters of a stack's name that stand in other names as they are."""
 
@@ -103,7 +104,8 @@ def running_at_once(engine: EngineArgs) -> int:
 
 
 def _tenant(holder: KeyHolder, stack: str) -> PlannedTenant:
-    end = dt.datetime.combine(holder.expires + dt.timedelta(days=1), dt.time(), dt.UTC).timestamp() if holder.expires else 0
+    # Days are counted and not added to the date: the last one that a date can name has none after it. 0 would be no end.
+    end = max((holder.expires - dt.date(1970, 1, 1)).days + 1, 0) * DAY_SECONDS or 1 if holder.expires else 0
     return PlannedTenant(
         name=holder.name,
         secret=key_secret(stack, holder.name),
@@ -112,7 +114,7 @@ def _tenant(holder: KeyHolder, stack: str) -> PlannedTenant:
         requests_per_minute=holder.requests_per_minute or 0,
         tokens_per_minute=holder.tokens_per_minute or 0,
         concurrency=holder.concurrency or 0,
-        expires=int(end),
+        expires=end,
     )
 
 

@@ -70,5 +70,5 @@ def two_locks(workload: Workload, bundle: Bundle, settings: Settings) -> Iterabl
     text = "tenants' keys are asked for, and then vLLM asks for its own key in the same header: nobody has both"
     if not flag.absent:
         yield Hit(where(workload, Place.ARGS, flag), text, "remove --api-key", "--api-key ***", fixes=drop(flag.path, flag="api-key"))
-    if own is not None:
+    if own is not None and own.value != "":  # vLLM takes an empty one for none
         yield Hit(own.path, text, "leave VLLM_API_KEY out of the container", "VLLM_API_KEY=***")

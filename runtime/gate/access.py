@@ -129,15 +129,19 @@ def read_policy(text: bytes) -> Policy:
     )
 
 
+def _secret(found: dict[str, Any], name: str) -> str:
+    """A text of which no part may be said."""
+    if not isinstance(value := found.get(name, ""), str):
+        raise AccessError(f"{name} is {type(value).__name__} and must be text")
+    return value
+
+
 def read_keys(text: bytes) -> Keys:
     """``keys.json``. Raises AccessError, whose message holds no part of a key or hash."""
     found = _read(text)
     try:
-        hash_key = bytes.fromhex(_take(found, "hash_key", str, ""))
-        entries = {
-            name: (_take(each, "tenant", str, ""), bytes.fromhex(_take(each, "hash", str, "")))
-            for name, each in _take(found, "keys", dict, {}).items()
-        }
+        hash_key = bytes.fromhex(_secret(found, "hash_key"))
+        entries = {name: (_secret(each, "tenant"), bytes.fromhex(_secret(each, "hash"))) for name, each in found.get("keys", {}).items()}
     except (ValueError, AttributeError):
         raise AccessError("a hash or the hash key is not hexadecimal, or an entry is not an object") from None
     if not 16 <= len(hash_key) <= 64 or any(len(digest) != 32 or "." in name for name, (_, digest) in entries.items()):

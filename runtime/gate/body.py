@@ -12,6 +12,8 @@ END = 2 << 10
 USUAL_ANSWER = 256
 """Tokens of an answer whose length is not stated."""
 _MODEL, _FIRST = b'"model"', re.compile(rb'\s*\{\s*"model"\s*:\s*("[^"\\]*")')
+_OBJECT = re.compile(rb"\s*\{[^\0]")
+"""How an object in UTF-8 begins: a form may end like one, and has its model elsewhere."""
 _ESCAPED = b"\\u00"
 """How a letter of a field's name could be written otherwise."""
 _ANSWER = re.compile(rb'"max_(?:completion_|output_)?tokens"\s*:\s*(\d{1,9})')
@@ -42,10 +44,12 @@ def _quick(body: bytes) -> Asked | None:
     """The model of a long body, where it stands after all that is nested or before everything; None when that is not certain.
 
     What follows a field of the outermost object closes one bracket: after a field of a nested object more than one would be left. So the
-    rest from there is an object by itself, and the last model of it is the last of the whole. One that stands first counts when the
-    word comes never again, however it could be written.
+    rest from there is an object by itself, and the last model of it is the last of the whole. A backslash before the word makes it the
+    end of another name. One that stands first counts when the word comes never again, however it could be written.
     """
     at = body.rfind(_MODEL, len(body) - END)
+    if not _OBJECT.match(body) or body[at - 1 : at] == b"\\":
+        return None
     try:
         if at >= 0:
             rest = json.loads(b"{" + body[at:])

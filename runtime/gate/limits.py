@@ -2,6 +2,7 @@
 same time, and a fair share of a full server. Nobody is made to wait here: who may not ask now is told when to come back.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -25,8 +26,8 @@ class Account:
     __slots__ = ("before", "peak", "requests", "running", "since", "tokens")
 
     def __init__(self, tenant: Tenant, now: float) -> None:
-        self.requests = bucket.full(tenant.requests_per_minute, now)
-        self.tokens = bucket.full(tenant.tokens_per_minute, now)
+        self.requests = bucket.full(tenant.requests_per_minute or math.inf, now)
+        self.tokens = bucket.full(tenant.tokens_per_minute or math.inf, now)
         self.running = self.peak = self.before = 0
         self.since = now
 
@@ -73,11 +74,14 @@ class Limits:
         found = self.accounts.get(tenant.name)
         if found is None:
             found = self.accounts[tenant.name] = Account(tenant, now)
-        if tenant.requests_per_minute:
-            found.requests = bucket.refilled(found.requests, tenant.requests_per_minute, now)
-        if tenant.tokens_per_minute:
-            found.tokens = bucket.refilled(found.tokens, tenant.tokens_per_minute, now)
+        found.requests = self.level(found.requests, tenant.requests_per_minute, now)
+        found.tokens = self.level(found.tokens, tenant.tokens_per_minute, now)
         return found
+
+    @staticmethod
+    def level(held: bucket.Bucket, per_minute: int, now: float) -> bucket.Bucket:
+        """What is left now; without a limit nothing is ever used up, so that one which is set later begins with a full minute."""
+        return bucket.refilled(held, per_minute, now) if per_minute else bucket.full(math.inf, now)
 
     def judge(self, account: Account, tenant: Tenant, policy: Policy, tokens: int) -> Refusal | None:
         """Why not now; None = it may."""

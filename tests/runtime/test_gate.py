@@ -295,6 +295,14 @@ def test_requests_per_minute_come_back_after_the_time_that_is_told(tmp_path: Pat
     assert gate.ask().status == 200
 
 
+def test_a_limit_that_is_set_later_counts_nothing_from_before(tmp_path: Path) -> None:
+    gate = limited(tmp_path)
+    gate.engine.tokens = 115
+    assert {gate.ask().status for _ in range(20)} == {200}
+    write(tmp_path, {"team-a": {"requests_per_minute": 2, "tokens_per_minute": 200}})
+    assert [gate.ask().status for _ in range(3)] == [200, 200, 429]
+
+
 def test_tokens_are_charged_by_what_was_used(tmp_path: Path) -> None:
     gate = limited(tmp_path, tokens_per_minute=60)
     gate.engine.tokens = 115  # with 5 of the prompt two minutes' worth
@@ -434,6 +442,7 @@ NESTED = [{"role": "user", "content": PAD, "metadata": {"model": "chat"}}]
         {"messages": [PAD, "model"], "n": 1},
         {"messages": [PAD], "user": "model"},
         {"messages": [PAD + '"model":"chat"'], "model": None},
+        {"model": "sql", "messages": [PAD], 'a"model': "chat"},
         {"messages": [PAD], "n": 1},
         [PAD, {"model": "chat"}],
     ],
@@ -447,3 +456,19 @@ def test_of_a_long_body_the_same_is_read_as_by_a_whole_parse(body: Any) -> None:
 def test_a_model_that_stands_twice_in_a_long_body_is_the_last() -> None:
     found = read_body(f'{{"model":"chat","prompt":"{PAD}","model":"sql"}}'.encode())
     assert found == Asked("sql")
+
+
+FORM = f'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nsql\r\n--b--\r\n{PAD}"model":"chat"}}'
+
+
+@pytest.mark.parametrize("body", [FORM.encode(), b"{\0" + FORM.encode()])
+def test_a_form_that_ends_like_an_object_names_no_model(gate: Gate, body: bytes) -> None:
+    refused(gate.ask(key=OTHER, path="/v1/audio/transcriptions", body=body), 403, "model_not_allowed")
+    assert gate.engine.arrived == []
+
+
+def test_keys_that_are_not_ones_are_refused_without_a_word_of_them() -> None:
+    for text in ({"hash_key": ["5ec2e7"]}, {"keys": ["5ec2e7"]}, {"keys": {"a": {"tenant": "a", "hash": ["5ec2e7"]}}}):
+        with pytest.raises(access.AccessError) as caught:
+            access.read_keys(json.dumps(text).encode())
+        assert "5ec2e7" not in str(caught.value)

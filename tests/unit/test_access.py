@@ -78,6 +78,13 @@ def test_the_engine_reads_the_policy_that_is_rendered() -> None:
     assert "secret" not in json.dumps(objects["ConfigMap", "chat-access"])
 
 
+@pytest.mark.parametrize(("last", "end"), [("9999-12-31", 253_402_300_800), ("1970-01-01", 86_400), ("1969-12-31", 1), ("0001-01-01", 1)])
+def test_whatever_the_last_day_is_its_keys_end_with_it(last: str, end: int) -> None:
+    data = config()
+    data["access"]["tenants"][1]["expires"] = last
+    assert [each.expires for each in planned(data).servers[0].access.tenants] == [0, end]
+
+
 def test_a_changed_limit_and_a_new_tenant_restart_nothing() -> None:
     before, after = config(), config()
     after["access"]["tenants"][0]["concurrency"] = 64
@@ -138,6 +145,8 @@ def test_two_locks_are_refused() -> None:
     secret = {"name": "VLLM_API_KEY", "valueFrom": {"secretKeyRef": {"name": "own", "key": "key"}}}
     plan = planned(config(extra={"pod_patch": {"containers": [{"name": "engine", "env": [secret]}]}}))
     assert [each.code for each in plan.refused] == ["SEC-014"]
+    none = {"name": "VLLM_API_KEY", "value": ""}
+    assert planned(config(extra={"pod_patch": {"containers": [{"name": "engine", "env": [none]}]}})).refused == ()
 
 
 @pytest.mark.parametrize(
