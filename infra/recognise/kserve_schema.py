@@ -11,7 +11,7 @@ from interlock.infra.recognise.schema import readable
 _COMPONENTS = ("predictor", "transformer", "explainer")
 _CLASS, _MODE = "serving.kserve.io/autoscalerClass", "serving.kserve.io/deploymentMode"
 # Without one of these modes the webhook takes the service for one of Knative, whatever the class of its autoscaler.
-_PLAIN = ("Standard", "RawDeployment")
+_PLAIN, _KNATIVE = ("Standard", "RawDeployment"), ("Knative", "Serverless")
 _SCALED: Mapping[str, tuple[str, str]] = {"hpa": ("ScaledByHpa", "MetricOfHpa"), "keda": ("ScaledByKeda", "MetricOfKeda")}
 """Class of the autoscaler -> the types that a component and its metrics then are."""
 
@@ -20,12 +20,15 @@ def read_refusals(root: Node, document: Document, context: Context) -> Iterator[
     """Everything of one InferenceService."""
     source, notes = origin(root, document), root.at("metadata", "annotations")
     yield from _refused(root, "InferenceService", source)
-    of_class = _SCALED.get(notes[_CLASS].string()) if notes[_MODE].string() in _PLAIN else None
+    mode = notes[_MODE].string()
+    of_class = _SCALED.get(notes[_CLASS].string()) if mode in _PLAIN else None
     for name in _COMPONENTS:
         component = root.at("spec", name)
         yield from _refused(component, "Component", source)
         for storage in component["storageUris"].items():
             yield from _refused(storage, "StorageUri", source)
+        if mode in _KNATIVE:  # Where none is stated, the operator's own configuration decides.
+            yield from _refused(component, "ScaledByKnative", source)
         if of_class:
             yield from _refused(component, of_class[0], source)
             for metric in component.at("autoScaling", "metrics").items():

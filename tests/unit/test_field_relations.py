@@ -22,6 +22,7 @@ KSERVE = {
     "InferenceService": frozenset({"metadata", "spec"}),
     "Component": COMPONENT,
     "ScaledByHpa": COMPONENT,
+    "ScaledByKnative": COMPONENT,
     "ScaledByKeda": COMPONENT,
     "MetricOfHpa": METRIC,
     "MetricOfKeda": METRIC,

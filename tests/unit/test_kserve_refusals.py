@@ -8,6 +8,7 @@ from tests.unit.test_rules_traps import Manifest, found, inference_service
 
 KEDA = {"serving.kserve.io/deploymentMode": "Standard", "serving.kserve.io/autoscalerClass": "keda"}
 HPA = KEDA | {"serving.kserve.io/autoscalerClass": "hpa"}
+KNATIVE = {"serving.kserve.io/deploymentMode": "Knative"}
 NONE = {"serving.kserve.io/autoscalerClass": "none"}
 QUERY = {"metric": {"query": "sum(vllm:num_requests_waiting)"}, "target": {"type": "Value", "value": "4"}}
 
@@ -44,12 +45,10 @@ CLAIM: dict[str, Any] = {"storageUri": "pvc://models/qwen"}
         ("kserve-concurrency", service(containerConcurrency=-1)),
         ("kserve-replicas-below-zero", service(minReplicas=-1)),
         ("kserve-replicas", service(minReplicas=3, maxReplicas=2)),
-        ("kserve-storage-prefix", service(model={"storageUri": "gs://a/b", "storage": {"key": "a"}})),
-        ("kserve-storage-type", service(model={"storage": {"parameters": {"type": "gs"}}})),
         ("kserve-two-storages", service(model=CLAIM, storageUris=[{"uri": "s3://a/b", "mountPath": "/mnt/models"}])),
         ("kserve-storage-empty", service(storageUris=[{"uri": "", "mountPath": "/mnt/models"}])),
         ("kserve-storage-folder", service(storageUris=[{"uri": "s3://a/b", "mountPath": "/mnt/../etc"}])),
-        ("kserve-rate-target", service(scaleMetric="rps", scaleTarget=0)),
+        ("kserve-rate-target", service(KNATIVE, scaleMetric="rps", scaleTarget=0)),
         ("kserve-hpa-metric", service(HPA, scaleMetric="concurrency")),
         ("kserve-hpa-target", service(HPA, scaleTarget=120)),
         ("kserve-hpa-source", service(HPA, **scaled({"type": "External", "external": QUERY}))),
@@ -92,6 +91,9 @@ def test_what_the_webhook_refuses_is_told(fault: str, document: Manifest) -> Non
         service(KEDA, minReplicas=1, maxReplicas=4, **scaled({"type": "External", "external": QUERY})),
         service(HPA, scaleMetric="cpu", scaleTarget=80),
         service(model={"storageUri": "s3://a/b", "storage": {"key": "a", "parameters": {"type": "s3"}}}),
+        service(model={"storageUri": "gs://a/b", "storage": {"key": "a"}}),
+        service(model={"storage": {"parameters": {"type": "gs"}}}),
+        service(KEDA | NONE, scaleMetric="rps", scaleTarget=0),
         service(storageUris=[{"uri": "s3://a/b", "mountPath": "/mnt/models/a"}]),
         service({"serving.kserve.io/autoscalerClass": "{{ .class }}"}, name="{{ .name }}"),
     ],
