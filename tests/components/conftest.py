@@ -32,7 +32,9 @@ class Recorder(mocks.Mocks):
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
         self.resources.append(Registered(args.typ, args.name, dict(args.inputs), bool(args.custom), args.provider or ""))
-        return f"{args.name}-id", dict(args.inputs)
+        # What the random provider draws.
+        drawn = {"hex": "ab" * 32, "result": "s" * 48} if args.typ.startswith("random:") else {}
+        return f"{args.name}-id", {**args.inputs, **drawn}
 
     def call(self, args: mocks.MockCallArgs) -> Any:
         self.calls.append(args.token)
