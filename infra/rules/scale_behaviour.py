@@ -148,5 +148,8 @@ def quota_of_the_most(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
                     fit = int(allowed.get() // each)
                     text = f"up to {plural(most.get(), 'replica')} with {each:g} {resource} each, and the namespace may use "
                     text += f"{allowed.get():g}: the scaler stops at {fit}"
-                    remedy = f"set the maximum to {fit}, or raise the quota to {most.get() * each:g}"
-                    yield Hit(most.path, text, remedy, str(most.get()), origin=scaler.origin, fixes=put(most.path, fit))
+                    raised, least = f"raise the quota to {most.get() * each:g}", scaler.min_replicas.default(1)
+                    # A maximum below the minimum would be refused.
+                    lowers = least.known and least.get() <= fit
+                    remedy, fixes = (f"set the maximum to {fit}, or {raised}", put(most.path, fit)) if lowers else (raised, ())
+                    yield Hit(most.path, text, remedy, str(most.get()), origin=scaler.origin, fixes=fixes)

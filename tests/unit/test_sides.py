@@ -469,3 +469,12 @@ def test_a_card_on_which_nothing_may_be_left_is_told_once() -> None:
 def test_a_share_of_the_card_that_is_stated_too_low_is_the_first_to_be_raised() -> None:
     (finding,) = [each for each in found(config_data({S + "engine.gpu_memory_utilization": 0.1, S + "gpus": 1})) if each.code == "MEM-001"]
     assert finding.remedy.startswith("set engine.gpu_memory_utilization to 0.9, or ")
+
+
+@pytest.mark.parametrize(("least", "fix"), [(1, "set autoscale.max_replicas to 4, or "), (5, "raise the quota to 8")])
+def test_a_maximum_is_not_lowered_below_the_minimum(least: int, fix: str) -> None:
+    scale = {"min_replicas": least, "max_replicas": 8}
+    data = config_data({"tenants": [{"name": "team-a", "gpus": {"h100": 4}}], S + "autoscale": scale})
+    (finding,) = [each for each in found(data) if each.code == "SCALE-017"]
+    assert finding.remedy.startswith(fix)
+    assert bool(finding.fixes) is (least == 1)
