@@ -77,9 +77,10 @@ def quota_entry(pool: PoolConfig) -> str:
 def units_beside(server: ServerConfig, resource: str) -> int:
     """Units that a person's own containers take beside the engine, be they refused or not: they are gone for others."""
     patched = server.extra.pod_patch.get("containers")
+    # Numbers of more digits are refused as a quantity, and no integers to Python.
     own = [each for each in patched if _stated(each, "name") != ENGINE] if isinstance(patched, list) else []
     asked = [str(_stated(_stated(_stated(each, "resources"), "limits"), resource)) for each in own]
-    return sum(int(units) for units in asked if units.isascii() and units.isdigit())
+    return sum(int(units) for units in asked if units.isascii() and units.isdigit() and len(units) < 19)
 
 
 def _stated(data: Any, key: str) -> Any:

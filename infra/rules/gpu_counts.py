@@ -269,7 +269,7 @@ def heads_divide(workload: Workload, bundle: Bundle, settings: Settings) -> Iter
         heads, kv = engine.attention_heads.get(), engine.kv_heads.value or 0
         problem = heads_problem(heads, kv, size.get()) if size.get() > 1 else None
         if problem:
-            way = next(tp for tp in range(min(size.get(), heads) - 1, 0, -1) if heads_problem(heads, kv, tp) is None)
+            way = next(tp for tp in range(min(size.get() - 1, heads), 0, -1) if heads_problem(heads, kv, tp) is None)
             yield Hit(where(workload, Place.TENSOR_PARALLEL, size), problem, f"lower --tensor-parallel-size to {way}", str(size.get()))
 
 

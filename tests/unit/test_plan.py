@@ -66,6 +66,13 @@ def test_a_contradiction_is_refused_at_its_field_with_the_arithmetic(server: dic
     assert arithmetic in found[path]
 
 
+@pytest.mark.parametrize(("heads", "size", "way"), [(4, 8, 4), (12, 8, 6), (1, 2, 1)])
+def test_the_largest_size_that_divides_the_heads_is_named(heads: int, size: int, way: int) -> None:
+    model = {"id": "org/model", "attention_heads": heads, "unsized": "a test"}
+    (told,) = [each for each in planned({"model": model, "engine": {"tensor_parallel_size": size}}).findings if each.code == "GPU-002"]
+    assert told.remedy.endswith(f"tensor_parallel_size to {way}")
+
+
 @pytest.mark.parametrize(
     "server",
     [

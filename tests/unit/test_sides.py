@@ -177,6 +177,12 @@ def test_the_cards_of_a_container_beside_the_engine_are_counted_in_the_pool() ->
     assert (pool.asked, [use.asked for use in pool.use]) == (6, [6, 0])
 
 
+def test_a_number_of_cards_that_no_cluster_counts_is_not_counted() -> None:
+    side = {"name": "side", "image": "x/y:1", "resources": {"limits": {GPU: "9" * 5000}}}
+    (pool,) = preview(load(config_data({S + "extra.pod_patch": {"containers": [side]}})), "dev", today=TODAY).pools
+    assert pool.asked == 1
+
+
 @pytest.mark.parametrize(
     ("changes", "code", "path", "fix"),
     [
