@@ -50,6 +50,9 @@ class Priority:
         if scope["type"] != "http" or scope["method"] != "POST":
             return await self.app(scope, receive, send)
         ticket = ticket_of(scope)
+        scope["headers"] = [each for each in scope["headers"] if each[0] != HEADER]
+        if ticket.route not in BY_BODY | BY_HEADER:  # nothing to read: some of these answer whoever asks
+            return await self.app(scope, receive, send)
         try:
             await ticket.read(receive, self.files.policy.most_body)
         except (TooLargeError, GoneError) as error:
@@ -58,13 +61,11 @@ class Priority:
         return await self.app(scope, ticket.replay(receive), send)
 
     def order(self, ticket: Ticket, scope: Scope) -> None:
-        """Writes the priority where the route reads it, and removes what the client wrote."""
+        """Writes the priority where the route reads it."""
         asked, body = ticket.parse(), ticket.body or b""
-        headers = [each for each in scope["headers"] if each[0] != HEADER]
-        if ticket.route in BY_BODY or ticket.route in BY_HEADER:
-            ticket.priority = deadline(self.clock(), ticket.kind, estimate(len(body)), answer_tokens(body))
-            headers.append((HEADER, str(ticket.priority).encode()))
-        if ticket.priority is not None and ticket.route in BY_BODY and asked is not None:
+        ticket.priority = deadline(self.clock(), ticket.kind, estimate(len(body)), answer_tokens(body))
+        headers = [*scope["headers"], (HEADER, str(ticket.priority).encode())]
+        if ticket.route in BY_BODY and asked is not None:
             ticket.body = with_field(body, asked, b"priority", ticket.priority)
             length = str(len(ticket.body)).encode()
             headers = [(name, length if name == b"content-length" else value) for name, value in headers]

@@ -378,6 +378,15 @@ def test_a_client_cannot_choose_its_priority_and_the_patient_tenant_waits_longer
     assert {name: value for name, value in first.items() if name != "priority"} == {"prompt": "x" * 4000, "max_tokens": 10}
 
 
+def test_of_a_route_without_priorities_nothing_is_read_and_no_header_is_left(tmp_path: Path) -> None:
+    write(tmp_path, max_body_bytes=8)  # whoever reads a body here refuses it
+    engine = FakeVllm()
+    app = Keys(Priority(engine, str(tmp_path)), str(tmp_path))
+    asyncio.run(ask(app, Request(path="/ping", body={"a": "x" * 40}, headers={"X-Vllm-Priority": "-9"})))
+    ((path, headers, body),) = engine.arrived
+    assert (path, "x-vllm-priority" in headers, body) == ("/ping", False, {"a": "x" * 40})
+
+
 @pytest.mark.parametrize("body", [b"{}", b" { } \n", b'{"a": "}"}', b'{"priority": 3, "a": 1}', '{"a":"\u00fc"}'.encode("utf-16")])
 def test_whatever_the_body_looks_like_the_field_is_what_is_set(body: bytes) -> None:
     asked = json.loads(body)
