@@ -87,13 +87,18 @@ def read_yaml(path: Path) -> Any:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise ConfigError([Problem("", f"cannot be read: {reason}", str(path))]) from None
     try:
-        twice = next((key for document in read_stream(text) for key in document.duplicates), None)
+        documents = list(read_stream(text))
+        twice = next((key for document in documents for key in document.duplicates), None)
         if twice:
             raise ConfigError([Problem(twice.path, "stands twice: keep one of them", str(path))])
-        return yaml.load(text, Loader=_Loader)
+        data = yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise ConfigError([Problem("", f"is not YAML: {place}{getattr(error, 'problem', None) or error}", str(path))]) from None
     except RecursionError:
         raise ConfigError([Problem("", "is nested too deeply", str(path))]) from None
+    # Aliases load as one shared object, but whoever walks or shows the data meets each of them anew.
+    if unread := next((document.error for document in documents if document.error), None):
+        raise ConfigError([Problem("", f"is not acceptable YAML: line {unread.line}, column {unread.column}: {unread.why}", str(path))])
+    return data

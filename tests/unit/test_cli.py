@@ -84,6 +84,11 @@ def test_a_refused_plan_ends_with_1_and_renders_nothing(tmp_path: Path) -> None:
         ("config:\n  interlock:cluster:\n    secure: abc\n", "is encrypted and cannot be read here"),
         ("namespace: n\n", "pools: is required and missing"),
         (b"\xff\xfe\x00", "is not UTF-8 text"),
+        ("a: &a {b: *a}\n", "is not acceptable YAML: line 1, column 4: an anchor refers to itself"),
+        (
+            "pools: &p0 [1,1]\n" + "".join(f"p{n}: &p{n} [{', '.join([f'*p{n - 1}'] * 9)}]\n" for n in range(1, 12)),
+            "more than 300000 values once anchors are expanded",
+        ),
     ],
 )
 def test_a_bad_file_ends_with_2_and_one_message(tmp_path: Path, content: str | bytes, message: str) -> None:
