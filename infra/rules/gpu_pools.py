@@ -189,6 +189,7 @@ def _too_small(workload: Workload, pool: Pool, pods: Sequence[Pods], needed: int
     else:
         asked = f"{plural(count, 'pod')} with {plural(asked_units(pods), 'GPU')}"
         sums = f"{asked} need {plural(needed, 'node')} of {per_node}, but there are {nodes}"
-    remedy = f"give {pool_text(pool)} {plural(needed, 'node')}, or ask for fewer replicas"
     replicas = workload.replicas
+    fewer = "let a replica take fewer GPUs" if replicas.known and replicas.get() <= 1 else "ask for fewer replicas"
+    remedy = f"give {pool_text(pool)} {plural(needed, 'node')}, or {fewer}"
     return Hit(where(workload, Place.REPLICAS, replicas), sums, remedy, str(replicas.value or ""), origin=workload.origin)

@@ -107,7 +107,9 @@ def test_what_a_pod_is_told_about_its_group(group: Group, worker: bool, words: l
 
 def test_a_replica_over_two_nodes_is_refused_where_the_pool_has_one() -> None:
     assert planned(TWO).refused == ()
-    assert codes(planned({**TWO, "pools[0].nodes": 1})) == {"GPU-004"}
+    plan = planned({**TWO, "pools[0].nodes": 1})
+    assert codes(plan) == {"GPU-004"}
+    assert "or let a replica take fewer GPUs" in plan.refused[0].remedy, "a single replica cannot become fewer"
 
 
 def test_a_layout_that_does_not_divide_is_refused_with_the_sum_over_its_pods() -> None:
