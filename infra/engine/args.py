@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic_core import PydanticCustomError
 
 from interlock.infra.engine.options import problem, words
-from interlock.infra.sizing.follows import WHOLE, whole
+from interlock.infra.sizing.follows import LARGEST, WHOLE, whole
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
@@ -42,17 +42,17 @@ class EngineArgs(BaseModel):
     """Quantization method; omit for what the checkpoint says."""
     kv_cache_dtype: str | None = None
     """Type of the KV cache (auto, fp8, ...)."""
-    max_model_len: int | None = Field(default=None, ge=1)
+    max_model_len: int | None = Field(default=None, ge=1, le=LARGEST)
     """Longest request in tokens, prompt and answer."""
-    max_num_seqs: int | None = Field(default=None, ge=1)
+    max_num_seqs: int | None = Field(default=None, ge=1, le=LARGEST)
     """Requests in one step."""
-    max_num_batched_tokens: int | None = Field(default=None, ge=1)
+    max_num_batched_tokens: int | None = Field(default=None, ge=1, le=LARGEST)
     """Tokens in one step."""
     gpu_memory_utilization: float | None = Field(default=None, gt=0, le=1)
     """Share of the card that the engine takes."""
-    kv_cache_memory_bytes: int | None = Field(default=None, ge=1)
+    kv_cache_memory_bytes: int | None = Field(default=None, ge=1, le=LARGEST)
     """Fixed size of the KV pool in bytes; takes the place of gpu_memory_utilization."""
-    block_size: int | None = Field(default=None, ge=1)
+    block_size: int | None = Field(default=None, ge=1, le=LARGEST)
     """Tokens of one KV block."""
     enforce_eager: bool | None = None
     """No CUDA graphs: slower, a fallback at the edge of memory."""
@@ -60,19 +60,19 @@ class EngineArgs(BaseModel):
     """Reuse KV blocks of equal prefixes."""
     scheduling_policy: Literal["fcfs", "priority"] | None = None
     """Order of waiting requests."""
-    long_prefill_token_threshold: int | None = Field(default=None, ge=0)
+    long_prefill_token_threshold: int | None = Field(default=None, ge=0, le=LARGEST)
     """Tokens of a step that one long prompt may take beside others."""
-    max_num_queued_reqs: int | None = Field(default=None, ge=1)
+    max_num_queued_reqs: int | None = Field(default=None, ge=1, le=LARGEST)
     """Requests in flight, running and waiting, above which new ones are refused with HTTP 503; omit for twice what runs in one step."""
-    max_num_queued_tokens: int | None = Field(default=None, ge=1)
+    max_num_queued_tokens: int | None = Field(default=None, ge=1, le=LARGEST)
     """Prompt tokens that wait for their prefill, above which new requests are refused with HTTP 503."""
     trust_remote_code: bool | None = None
     """Run the checkpoint's own Python code."""
     enable_lora: bool | None = None
     """Serve LoRA adapters."""
-    max_loras: int | None = Field(default=None, ge=1)
+    max_loras: int | None = Field(default=None, ge=1, le=LARGEST)
     """Adapters in one step."""
-    max_lora_rank: int | None = Field(default=None, ge=1)
+    max_lora_rank: int | None = Field(default=None, ge=1, le=LARGEST)
     """Largest adapter rank."""
     runner: Literal["auto", "generate", "pooling"] | None = None
     """generate, or pooling for embedding and reranker models."""

@@ -9,7 +9,8 @@ from typing import Any
 from interlock.infra.catalog.vllm_flags import flag_facts
 
 _SCALE = {"k": 1000, "K": 1024, "m": 10**6, "M": 1024**2, "g": 10**9, "G": 1024**3, "t": 10**12, "T": 1024**4}
-_LARGEST = 10**15
+LARGEST = 10**15
+"""Above every number that an argument can mean: what is larger is a slip."""
 
 
 WHOLE = "32768, 32k (32000) or 32K (32768)"
@@ -22,7 +23,7 @@ def whole(text: str) -> int:
         return -1
     scale = _SCALE.get(plain[-1:], 1)
     number = float(plain[:-1] if scale > 1 else plain) * scale
-    if not math.isfinite(number) or abs(number) > _LARGEST or number != int(number):
+    if not math.isfinite(number) or abs(number) > LARGEST or number != int(number):
         raise ValueError(f"{text[:40]!r} is not an integer of a possible size")
     return int(number)
 

@@ -43,6 +43,8 @@ def out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
         found = values.get(name)
         if found is not None and not found >= least:
             yield name
+    if values.get("max_model_len") == 0:
+        yield "max_model_len"
     if (values.get("gpu_memory_utilization") or 0) > 1:
         yield "gpu_memory_utilization"
 

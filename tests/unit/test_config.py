@@ -43,6 +43,12 @@ def test_a_good_configuration_loads_and_survives_json() -> None:
     [
         (("pools", 0, "gpus_per_node"), "many", "pools[0].gpus_per_node: 'many'"),
         (("pools", 0, "gpus_per_node"), 17, "pools[0].gpus_per_node: 17 is out of range: it must be at most 16"),
+        (
+            ("servers", 0, "engine"),
+            {"max_model_len": 10**21},
+            "engine.max_model_len: 1000000000000000000000 is out of range: it must be at most",
+        ),
+        (("servers", 0, "engine"), {"max_num_seqs": 10**21}, "engine.max_num_seqs: 1000000000000000000000 is out of range"),
         (("pools", 0, "name"), 5, "pools[0].name: 5 is not text: put it in quotes"),
         (("pools", 0, "memory"), "1024", "pools[0].memory: '1024' is less than 1Mi: a unit is missing"),
         (("pools", 0, "memory"), "1e30", "is larger than Kubernetes can hold"),

@@ -83,6 +83,7 @@ def test_lines_can_come_from_standard_input() -> None:
         (["-m", "./nowhere", "-g", "H100"], "is neither a file or folder nor in the catalog"),
         (["-m", "Qwen/Qwen3-8B", "-g", "H1000"], "'H1000' is not in the catalog (near: H200"),
         (["-m", "Qwen/Qwen3-8B"], "--gpu: is not given"),
+        (["-m", "Qwen/Qwen3-8B", "-g", "L4", "--max-model-len", "0"], "max_model_len = '0' is out of range"),
         (["-m", "Qwen/Qwen3-8B", "-g", "H100", "-a", "foo_bar=3"], "'foo_bar' is not an argument of vLLM"),
         (["-m", "Qwen/Qwen3-8B", "-g", "H100", "-a", "max_num_sequences=3"], "(near: max_num_seqs"),
         (["-m", "Qwen/Qwen3-8B", "-g", "H100", "--vllm-version", "banana"], "'banana' is not a version"),
