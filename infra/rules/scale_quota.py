@@ -28,12 +28,13 @@ _OF_A_CLASS = ".deviceclass.resource.k8s.io/devices"
 )
 def quota(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for limit in bundle.quotas:
+        near = _near(limit, bundle)
         for name, fact in limit.hard.items():
             allowed = fact.map(number)
             if not allowed.known or not limit.origin.namespace:
                 continue
-            asked, users = _of_claims(limit, bundle) if name == _STORAGE else _asked(limit, bundle, name)
-            more, rolled = max((_surge(limit, workload, name) for workload in bundle.workloads), default=(0.0, ""))
+            asked, users = _of_claims(limit, bundle) if name == _STORAGE else _asked(near, name)
+            more, rolled = max((_surge(workload, name) for workload in near), default=(0.0, ""))
             need, resource = asked + more, name.removesuffix(_OF_A_CLASS).removeprefix("requests.").removeprefix("limits.")
             if need <= allowed.get():
                 continue
@@ -47,6 +48,16 @@ def quota(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             fewer = "make the claims smaller" if name == _STORAGE else "ask for fewer replicas"
             remedy = f"raise the quota to {enough}, or {fewer}"
             yield Hit(fact.path, text, remedy, fact.get(), origin=limit.origin, fixes=put(fact.path, enough))
+
+
+def _near(limit: Quota, bundle: Bundle) -> list[Workload]:
+    """The workloads of the quota's namespace: sorted once, as every namespace may have a quota."""
+    found: dict[str, list[Workload]] | None = bundle.memo.get(_near)
+    if found is None:
+        found = bundle.memo[_near] = {}
+        for workload in bundle.workloads:
+            found.setdefault(workload.origin.namespace, []).append(workload)
+    return found.get(limit.origin.namespace, [])
 
 
 def _told(amount: float, resource: str) -> str:
@@ -66,23 +77,19 @@ def _amount(container: Container, name: str) -> float:
     return asked.map(number).value or 0.0
 
 
-def _surge(limit: Quota, workload: Workload, name: str) -> tuple[float, str]:
+def _surge(workload: Workload, name: str) -> tuple[float, str]:
     """(devices that a rolling update must start before it stops a pod, the workload's name); nothing where it may stop one first."""
     moves = surge(workload)
     if "/" not in name or moves is None or moves[1] > 0 or not workload.pods or workload.replicas.value == 0:
-        return 0.0, ""
-    if workload.origin.namespace != limit.origin.namespace:
         return 0.0, ""
     each = together(workload.pods[0], lambda container: _amount(container, name))
     return each * min(moves[0], 1), workload.origin.name
 
 
-def _asked(limit: Quota, bundle: Bundle, name: str) -> tuple[float, list[str]]:
-    """(what the workloads of the namespace ask for together, each with its part)."""
+def _asked(workloads: list[Workload], name: str) -> tuple[float, list[str]]:
+    """(what the workloads ask for together, each with its part)."""
     total, users = 0.0, []
-    for workload in bundle.workloads:
-        if workload.origin.namespace != limit.origin.namespace:
-            continue
+    for workload in workloads:
         replicas, mine = workload.replicas.default(1), 0.0
         for pod in workload.pods:
             if pod_count(pod).known:

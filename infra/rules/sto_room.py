@@ -12,8 +12,9 @@ from interlock.infra.rules.rule import Hit, Settings, put, rule
 from interlock.infra.rules.sto_volumes import claim_of
 from interlock.infra.values import GIB, bytes_of, gib
 
-_ELASTIC = ("efs", "nfs", "juicefs", "filestore", "gcsfuse", "s3", "blob")
-"""Words in the names of classes whose volumes hold more than a claim asks for."""
+_ELASTIC = ("efs", "nfs", "juicefs", "filestore", "gcsfuse", "s3", "blob", "local-path", "hostpath")
+"""Words in the names of classes whose volumes hold more than a claim asks for: elastic ones, and folders of a node without a quota
+(README of rancher/local-path-provisioner: the capacity limit is ignored)."""
 _SPARE = 1.2
 
 

@@ -90,3 +90,12 @@ def test_a_parallel_size_need_not_be_a_power_of_two() -> None:
     bundle = bundle_of({"model": shape, "vllm": {"flags": {"tensor_parallel_size": 6}}})
     assert bundle is not None
     assert "GPU-002" not in {finding.code for finding in judge(bundle, today=TODAY)}
+
+
+@pytest.mark.parametrize(("name", "told"), [("ssd-local-path", False), ("efs-sc", False), ("gp3", True)])
+def test_a_claim_is_too_small_only_where_its_class_keeps_to_the_size(name: str, told: bool) -> None:
+    documents = [each for each in yaml.safe_load_all(examples()["STO-004"].bad) if each]
+    for each in documents:
+        if each["kind"] == "PersistentVolumeClaim":
+            each["spec"]["storageClassName"] = name
+    assert ("STO-004" in codes(*documents)) == told
