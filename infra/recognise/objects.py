@@ -70,5 +70,6 @@ def read_config_map(root: Node, document: Document, context: Context) -> Iterato
 
 
 def read_quota(root: Node, document: Document, context: Context) -> Iterator[Quota]:
-    """A ResourceQuota."""
-    yield Quota(origin(root, document), root.at("spec", "hard").facts())
+    """A ResourceQuota. One with a scope counts only some pods of the namespace, which are not told apart here."""
+    if not root.at("spec", "scopes") and not root.at("spec", "scopeSelector"):
+        yield Quota(origin(root, document), root.at("spec", "hard").facts())

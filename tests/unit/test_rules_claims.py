@@ -99,3 +99,19 @@ def test_a_claim_is_too_small_only_where_its_class_keeps_to_the_size(name: str, 
         if each["kind"] == "PersistentVolumeClaim":
             each["spec"]["storageClassName"] = name
     assert ("STO-004" in codes(*documents)) == told
+
+
+@pytest.mark.parametrize(
+    ("scope", "told"),
+    [
+        ({}, True),
+        ({"scopes": ["Terminating"]}, False),
+        ({"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]}}, False),
+    ],
+)
+def test_a_quota_counts_every_pod_only_without_a_scope(scope: dict[str, Any], told: bool) -> None:
+    documents = [each for each in yaml.safe_load_all(examples()["SCALE-008"].bad) if each]
+    for each in documents:
+        if each["kind"] == "ResourceQuota":
+            each["spec"] |= scope
+    assert ("SCALE-008" in codes(*documents)) == told
