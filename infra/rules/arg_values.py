@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from interlock.infra.catalog.expressions import number
 from interlock.infra.catalog.vllm_flags import flag_facts, flag_status
 from interlock.infra.engine.choices import Unlisted, unknown_key, unlisted, unregistered
 from interlock.infra.facts import Bundle, Flag, Place, Workload
@@ -28,6 +29,8 @@ _HUMAN = (
     "max-num-seqs",
     "long-prefill-token-threshold",
 )
+_UNSTATED = ("", "None", "auto")
+"""Texts that some version takes in place of a number."""
 _TOLD = ("max-lora-rank", "preemption-mode", "tool-call-parser", "reasoning-parser")
 """Another rule speaks of their values, or they are registered by name."""
 
@@ -64,7 +67,10 @@ def _of_flag(flag: Flag, facts: Mapping[str, Any], version: str | None, level: S
         remedy, fixes = (f"write {meant:.0f}", put(place, int(meant), flag=flag.name)) if meant.is_integer() else ("write an integer", ())
         yield Hit(place, text, remedy, value, severity=level, fixes=fixes)
     elif kind == "value" and facts.get("type") == "int" and _not_an_integer(flag.name, value, facts):
-        yield Hit(place, f"--{flag.name} {value!r} is not an integer", "write an integer", value, severity=level)
+        meant_as = "an integer such as 32768, 32k (32000) or 32K (32768)" if flag.name in _HUMAN else "an integer"
+        yield Hit(place, f"--{flag.name} {value[:60]!r} is not {meant_as}", "write an integer", value[:80], severity=level)
+    elif kind == "value" and facts.get("type") == "float" and not _is_float(value):
+        yield Hit(place, f"--{flag.name} {value[:60]!r} is not a number", "write a number", value[:80], severity=level)
     elif kind == "value" and facts.get("type") == "json" and parsed and value not in ("", "None"):
         said = _not_json(value)
         if said:
@@ -90,7 +96,18 @@ def _keys(name: str, given: Any, place: str, version: str | None, level: Severit
 
 
 def _not_an_integer(name: str, value: str, facts: Mapping[str, Any]) -> bool:
-    return name not in _HUMAN and not facts.get("choices") and _INTEGER.match(value) is None
+    if name in _HUMAN:
+        return value not in _UNSTATED and number(value.replace("_", "")) is None
+    return not facts.get("choices") and _INTEGER.match(value) is None
+
+
+def _is_float(value: str) -> bool:
+    """As argparse reads it: ``float`` of the text."""
+    try:
+        float(value)
+    except ValueError:
+        return value in _UNSTATED
+    return True
 
 
 @dataclass(frozen=True, slots=True)
