@@ -3,7 +3,7 @@
 import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,9 @@ def run(options: Namespace) -> int:
         _answer_lines(options.jsonl)
         return 0
     stated = {name: getattr(options, name) for name in _STATED}
-    case = {**stated, **dict(map(_argument, options.arg))}
+    given = dict(map(_argument, options.arg))
+    _refuse_two_values(stated, given)
+    case = {**stated, **given}
     varied = several(case)
     if not varied:
         return _answer(case, options)
@@ -158,6 +160,15 @@ def _not_taken(argument: str, value: str, version: str | None) -> Unlisted | Non
         words = parse_quantization(value)
         return unregistered(argument, value, version) if words is not None and words.scheme is Scheme.UNKNOWN else None
     return unlisted(argument, value, version) if argument else None
+
+
+def _refuse_two_values(stated: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Raises ConfigError where an option and ``--arg`` say different things about one argument."""
+    for name, value in given.items():
+        for option, said in stated.items():
+            if said is not None and str(said) != str(value) and (name == option or argument_of(name) == argument_of(option) != ""):
+                text = f"{name}={value} contradicts --{option.replace('_', '-')} {said}: keep one of them"
+                raise ConfigError([Problem("--arg", text, "interlock size")])
 
 
 def _argument(text: str) -> tuple[str, Any]:

@@ -59,7 +59,10 @@ def _read(path: Path) -> dict[str, Any]:
     index = folder / INDEX
     metadata = _object(index).get("metadata") if index.exists() else None
     total = metadata.get("total_size") if isinstance(metadata, dict) else None
-    return {"config": _object(path), "checkpoint_bytes": total if isinstance(total, int) and total > 0 else None}
+    config = _object(path)
+    if not config:
+        raise ConfigError([Problem("--model", "its config.json is an empty object: the shapes of the model are read from it", str(path))])
+    return {"config": config, "checkpoint_bytes": total if isinstance(total, int) and total > 0 else None}
 
 
 def _object(path: Path) -> dict[str, Any]:

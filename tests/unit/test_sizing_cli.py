@@ -83,6 +83,10 @@ def test_lines_can_come_from_standard_input() -> None:
         (["-m", "./nowhere", "-g", "H100"], "is neither a file or folder nor in the catalog"),
         (["-m", "Qwen/Qwen3-8B", "-g", "H1000"], "'H1000' is not in the catalog (near: H200"),
         (["-m", "Qwen/Qwen3-8B"], "--gpu: is not given"),
+        (
+            ["-m", "Qwen/Qwen3-8B", "-g", "L4", "--max-model-len", "4k", "-a", "max_model_len=8192"],
+            "--arg: max_model_len=8192 contradicts --max-model-len 4k: keep one of them",
+        ),
         (["-m", "Qwen/Qwen3-8B", "-g", "L4", "--max-model-len", "0"], "max_model_len = '0' is out of range"),
         (["-m", "Qwen/Qwen3-8B", "-g", "H100", "-a", "foo_bar=3"], "'foo_bar' is not an argument of vLLM"),
         (["-m", "Qwen/Qwen3-8B", "-g", "H100", "-a", "max_num_sequences=3"], "(near: max_num_seqs"),
@@ -150,7 +154,13 @@ def test_a_mig_profile_that_the_card_does_not_have_is_not_the_whole_card(card: s
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [(b"[" * 5000, "is nested too deeply"), (b'"\xff"', "is not UTF-8 text"), (b"5", "does not hold a JSON object")]
+    ("text", "words"),
+    [
+        (b"[" * 5000, "is nested too deeply"),
+        (b'"\xff"', "is not UTF-8 text"),
+        (b"5", "does not hold a JSON object"),
+        (b"{}", "is an empty object"),
+    ],
 )
 def test_a_broken_config_is_one_message(tmp_path: Path, text: bytes, words: str) -> None:
     (tmp_path / "config.json").write_bytes(text)
