@@ -3,7 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlock.infra.facts import Bundle, Origin, Pool, known
 from interlock.infra.facts.room import Pods, asked_units, nodes_needed, packed
+from interlock.infra.rules.reading.room import room_for
 
 groups = st.lists(st.builds(Pods, units=st.integers(1, 8), owner=st.sampled_from("abc"), count=st.integers(0, 12)), max_size=5)
 ONE_BILLION = 10**9
@@ -36,3 +38,8 @@ def test_a_billion_pods_are_counted_without_being_listed() -> None:
     many = [Pods(3, "a", ONE_BILLION), Pods(1, "b", ONE_BILLION)]
     assert nodes_needed(many, 8) == ONE_BILLION // 2
     assert packed(many, 8, 2)[1] == 2 * ONE_BILLION - 8
+
+
+def test_a_pool_of_a_billion_nodes_is_not_filled_node_by_node() -> None:
+    pools = [Pool(origin=Origin(), name="a", gpus_per_node=known(8), nodes=known(nodes)) for nodes in (2, ONE_BILLION)]
+    assert [room_for(known(4), pool, Bundle()) for pool in pools] == [16, None]

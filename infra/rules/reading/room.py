@@ -4,6 +4,9 @@ from interlock.infra.facts import Bundle, Fact, Pool, Workload
 from interlock.infra.facts.room import Node, Pods, packed, spare
 from interlock.infra.rules.reading.units import pod_count, pod_units
 
+MOST_NODES = 100_000
+"""Nodes of a pool that are filled one by one: more than any cluster has, and less than a document may say."""
+
 
 def pods_of(workload: Workload) -> list[Pods]:
     """The pods of all replicas, by template; pods whose size is not known are left out."""
@@ -31,9 +34,9 @@ def most_nodes(pool: Pool) -> Fact[int]:
 
 
 def filled(pool: Pool, bundle: Bundle) -> list[Node] | None:
-    """The pool's nodes with the pods of its workloads; None when its nodes or their units are not known."""
+    """The pool's nodes with the pods of its workloads; None when its nodes or their units are not known, or are no cluster's."""
     nodes = most_nodes(pool)
-    if not nodes.known or not pool.gpus_per_node.known:
+    if not nodes.known or nodes.get() > MOST_NODES or not pool.gpus_per_node.known:
         return None
     key = ("filled", pool.name)
     if key not in bundle.memo:
