@@ -38,10 +38,10 @@ def api_problems(root: Node, source: Origin) -> Iterator[DocumentProblem]:
         remedy = f"use {there} and its fields" if there else "remove the object"
         yield DocumentProblem(source, "schema-broken", f"{whole} {kind} exists in no supported Kubernetes", node.path, whole, remedy)
         return
-    text = (
-        f"{kind} of {whole}: Kubernetes {data['release']} serves it only with a feature gate and --runtime-config, which are off by default"
-    )
     newest = next((each for each in off if kind in off[each]), version)
+    named = f"{kind} of {whole}: Kubernetes {data['release']}"
+    asked = "only with a feature gate and --runtime-config, which are off by default"
+    text = f"{named} serves it {asked}" if kind in off.get(version, ()) else f"{named} has no such version, and serves {newest} {asked}"
     written = "" if newest == version else f"write {group}/{newest}, and "
     remedy = f"{written}switch it on, or leave it out" if gated else f"write {group}/{known['served'][0]}"
     yield DocumentProblem(source, KIND, text, node.path, whole, remedy)

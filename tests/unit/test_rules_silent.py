@@ -248,7 +248,7 @@ def version(api: str, kind: str) -> Manifest:
     ("documents", "said"),
     [
         ([server(gang)], "erases schedulingGroup unless the feature gate GenericWorkload is on"),
-        ([server(), version("scheduling.k8s.io/v1alpha2", "PodGroup")], "serves it only with a feature gate"),
+        ([server(), version("scheduling.k8s.io/v1alpha2", "PodGroup")], "has no such version, and serves v1beta1 only with a feature gate"),
         ([server(), version("scheduling.k8s.io/v1beta1", "Workload")], "serves it only with a feature gate"),
         ([server(), version("resource.k8s.io/v1beta1", "DeviceClass")], "serves it only with a feature gate"),
         ([server(), version("autoscaling/v2beta2", "HorizontalPodAutoscaler")], ""),
