@@ -22,7 +22,7 @@ _ADDED, _PATCH, _ARGS = ".extra.", ".extra.pod_patch", ".extra.args["
 def told_side(sides: Sequence[Side], config: ClusterConfig) -> Side:
     """Where a contradiction is told: at what a person added to the plan's own objects, else at what a person wrote, else at its first side.
 
-    The plan's objects agree with each other, so what was added is what contradicts them, and what was taken away before all.
+    The plan's objects agree with each other, so what was added is what contradicts them, and what was removed comes before all.
     """
     added = [side for side in sides if _ADDED in side[0].field]
     gone = [side for side in added if _PATCH in side[0].field and _takes_away(config, side[0].field)]

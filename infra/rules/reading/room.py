@@ -34,7 +34,7 @@ def most_nodes(pool: Pool) -> Fact[int]:
 
 
 def filled(pool: Pool, bundle: Bundle) -> list[Node] | None:
-    """The pool's nodes with the pods of its workloads; None when its nodes or their units are not known, or are no cluster's."""
+    """The pool's nodes with the pods of its workloads; None when its nodes or their units are not known, or more than a cluster has."""
     nodes = most_nodes(pool)
     if not nodes.known or nodes.get() > MOST_NODES or not pool.gpus_per_node.known:
         return None
