@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-class _Jump(selectors.SelectSelector):
+class _Jump(selectors.DefaultSelector):
     """Waits for nothing; tells how long would have been waited."""
 
     waited = 0.0
