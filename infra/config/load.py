@@ -210,7 +210,8 @@ def _listed(names: list[str]) -> str:
 
 
 def _kind(data: object) -> str:
-    return {str: "text", list: "a list", type(None): "empty"}.get(type(data), f"a {type(data).__name__}")
+    named = {str: "text", list: "a list", type(None): "empty", bool: "true or false", int: "a number", float: "a number"}
+    return named.get(type(data), f"a {type(data).__name__}")
 
 
 def _taken(config: ClusterConfig, index: int) -> Iterator[tuple[str, str]]:

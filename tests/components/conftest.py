@@ -50,7 +50,8 @@ def run_program() -> Callable[..., Recorder]:
 
     def run(body: Callable[[], Any], *, preview: bool = False, stack: str = "dev") -> Recorder:
         recorder = Recorder()
-        asyncio.set_event_loop(asyncio.new_event_loop())
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
         mocks.set_mocks(recorder, project="interlock", stack=stack, preview=preview)
         exported: dict[str, Any] = {}
         original = pulumi.export
@@ -66,6 +67,7 @@ def run_program() -> Callable[..., Recorder]:
         finally:
             pulumi.export = original
             settings.reset_options()
+            loop.close()
         return recorder
 
     return run

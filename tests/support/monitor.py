@@ -92,6 +92,7 @@ def run(body: Callable[[], object], *, preview: bool = False, stack: str = "dev"
         program()
     finally:
         settings.reset_options()
+        loop.close()  # some thousand programs run in one process
     return made
 
 
