@@ -29,8 +29,6 @@ class _Room:
     """(name of a workload, its checkpoint), each checkpoint once."""
     origin: Origin | None = None
     """The object that states the limit, where it is not the workload's."""
-    sure: bool = True
-    """Whether nothing larger can stand behind the limit."""
 
 
 @rule(
@@ -57,7 +55,7 @@ def room_for_weights(workload: Workload, bundle: Bundle, settings: Settings) -> 
             text = f"{room.what} holds {gib(room.limit)}, but " + (
                 told if len(room.files) == 1 else f"the checkpoints of {whose} have {gib(likely)}"
             )
-            level = Severity.ERROR if room.limit < least and room.sure else Severity.WARNING
+            level = Severity.ERROR if room.limit < least else Severity.WARNING
             wanted = math.ceil(likely * _SPARE / GIB)
             remedy, fixes = f"make it at least {wanted}Gi", put(room.path, f"{wanted}Gi") if room.origin else ()
             yield Hit(room.path, text, remedy, gib(room.limit), severity=level, origin=room.origin, fixes=fixes)
@@ -78,9 +76,7 @@ def _rooms(workload: Workload, size: Weights, pod: Pod, container: Container, bu
         claim = claim_of(volume, workload, bundle)
         if claim and claim.size.known and not _elastic(claim, bundle):
             files = _together(volume, claim, bundle) if folder else own
-            # A cluster's default class may be one that keeps to no size; in a stack the size is what its writer says of it.
-            sure = claim.storage_class.known or workload.origin.ours
-            yield _Room(claim.size.get(), f"claim {volume.claim}", claim.size.path or volume.path, files, claim.origin, sure)
+            yield _Room(claim.size.get(), f"claim {volume.claim}", claim.size.path or volume.path, files, claim.origin)
         elif volume.kind == "emptyDir" and volume.size_limit.known:
             yield _Room(volume.size_limit.get(), f"emptyDir {volume.name}", volume.size_limit.path or volume.path, own)
     kept = [volume for volume in pod.volumes if volume.name in held and (volume.kind != "emptyDir" or volume.medium)]

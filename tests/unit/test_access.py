@@ -82,7 +82,9 @@ def test_the_engine_reads_the_policy_that_is_rendered() -> None:
 def test_whatever_the_last_day_is_its_keys_end_with_it(last: str, end: int) -> None:
     data = config()
     data["access"]["tenants"][1]["expires"] = last
-    assert [each.expires for each in planned(data).servers[0].access.tenants] == [0, end]
+    access = planned(data).servers[0].access
+    assert access is not None
+    assert [each.expires for each in access.tenants] == [0, end]
 
 
 def test_a_changed_limit_and_a_new_tenant_restart_nothing() -> None:

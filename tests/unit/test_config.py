@@ -166,7 +166,7 @@ def test_a_name_that_is_used_twice_is_refused(kind: str) -> None:
     assert any(f"{kind}[1].name" in each and "is already the name of" in each for each in messages(data))
 
 
-@pytest.mark.parametrize(("data", "kind"), [("text", "text"), ([], "a list"), (None, "empty"), (3, "a int")])
+@pytest.mark.parametrize(("data", "kind"), [("text", "text"), ([], "a list"), (None, "empty"), (3, "a number"), (True, "true or false")])
 def test_a_configuration_that_is_no_mapping_is_refused(data: object, kind: str) -> None:
     assert messages(data) == [f"interlock:cluster: is {kind}, not a mapping with keys such as pools and servers (Pulumi.dev.yaml)"]
 
