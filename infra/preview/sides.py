@@ -11,7 +11,7 @@ from interlock.infra.engine.arguments import read_arguments
 from interlock.infra.engine.options import MANAGED, options
 from interlock.infra.engine.words import Word
 from interlock.infra.manifests.placed import Draft, Source
-from interlock.infra.paths import at, steps_of
+from interlock.infra.paths import at, path_of, steps_of
 from interlock.infra.rules.findings import Fix
 
 Side = tuple[Source, Draft | None]
@@ -74,9 +74,7 @@ def overridden(told: Source, owner: str) -> Mended:
 def _takes_away(config: ClusterConfig, field: str) -> bool:
     """Whether a person wrote null there, which removes what the plan has."""
     *above, last = steps_of(field)
-    place: Any = config
-    for step in above:
-        place = place[step] if isinstance(step, int) or isinstance(place, dict) else getattr(place, step)
+    place = found_at(config, path_of(above))
     return isinstance(place, dict) and last in place and place[last] is None
 
 

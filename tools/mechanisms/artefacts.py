@@ -1,10 +1,7 @@
 """The artefacts whose refusals are read, their versions and files, and how to get them from their registries."""
 
 import json
-import os
-import shutil
 import subprocess
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +10,7 @@ from typing import Any
 from tools.common import ToolError, home
 from tools.mechanisms import crds, go_source, python_source
 from tools.mechanisms.rows import Condition
-from tools.vllm_facts.__main__ import PLATFORMS
+from tools.wheels import python_files
 
 Reader = Callable[[Path, str], Iterator[Condition]]
 
@@ -65,25 +62,9 @@ def _reader(path: Path, part: Part) -> Reader:
 
 def folder(artefact: Artefact, version: str) -> Path:
     """Where one version lies, fetched once. Raises ToolError."""
-    return _wheel(artefact, version) if artefact.registry == "wheel" else _module(f"{artefact.package}@{version}")
-
-
-def _wheel(artefact: Artefact, version: str) -> Path:
-    """The Python files of a wheel."""
-    target = home() / "mechanisms" / artefact.name / version
-    if not target.is_dir():
-        parked = target.with_name(f".{version}")
-        shutil.rmtree(parked, ignore_errors=True)
-        platforms = [word for each in (*PLATFORMS, "any") for word in ("--platform", each if each == "any" else f"{each}_x86_64")]
-        _run("pip", "download", "-q", "--no-deps", "--no-cache-dir", "--only-binary", ":all:", "--python-version", "3.12", *platforms,
-             "-d", str(parked), f"{artefact.package}=={version}")  # fmt: skip
-        for wheel in parked.glob("*.whl"):
-            with zipfile.ZipFile(wheel) as archive:
-                archive.extractall(parked / "tree", [name for name in archive.namelist() if name.endswith(".py")])
-        # Only what is whole gets the name by which it is found.
-        (parked / "tree").rename(target)
-        shutil.rmtree(parked)
-    return target
+    if artefact.registry == "wheel":
+        return python_files(artefact.package, version, home() / "mechanisms" / artefact.name / version)
+    return _module(f"{artefact.package}@{version}")
 
 
 def _module(module: str) -> Path:
@@ -97,19 +78,6 @@ def _module(module: str) -> Path:
     if not unpacked.is_dir():
         raise ToolError(f"{module}: {told.get('Error') or done.stderr}", code=1)
     return unpacked
-
-
-def _run(*command: str) -> None:
-    python = os.environ.get("PIP_PYTHON")
-    try:
-        # The environment of this project has no pip: uv brings one.
-        subprocess.run([*([python, "-m"] if python else ["uv", "tool", "run"]), *command], check=True, capture_output=True, text=True)
-    except FileNotFoundError as error:
-        raise ToolError(f"{python or 'uv'} is missing, which gets {command[-1]}") from error
-    except subprocess.CalledProcessError as error:
-        raise ToolError(
-            f"{' '.join(command[:2])} failed (PIP_PYTHON names a Python that has pip): {error.stderr[-800:]}", code=1
-        ) from error
 
 
 def _read(row: dict[str, Any]) -> Artefact:

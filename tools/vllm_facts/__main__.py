@@ -1,15 +1,12 @@
 """Rebuild infra/catalog/vllm_{flags,metrics,env}.json: python -m tools.vllm_facts TREES, one unpacked wheel per folder TREES/VERSION.
 
-`--fetch VERSION ...` downloads the wheels with pip first, keeps their Python files and deletes them. A version without a
+`--fetch VERSION ...` fetches the wheels' Python files first. A version without a
 manylinux wheel is left out; the loader then says "unsure" where its neighbours differ.
 """
 
 import argparse
 import datetime
 import json
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -19,35 +16,9 @@ from tools.vllm_facts.flags import serve_flags
 from tools.vllm_facts.metrics import metrics
 from tools.vllm_facts.source import Source
 from tools.vllm_facts.table import Row, env_row, flag_row, metric_key, metric_row, released, spans
+from tools.wheels import python_files
 
 CATALOG = Path(__file__).parents[2] / "infra" / "catalog"
-PLATFORMS = ["manylinux1", "manylinux2014", *(f"manylinux_2_{n}" for n in range(17, 41))]
-
-
-def fetch(version: str, trees: Path) -> None:
-    """Unpack the Python files of one wheel into trees/version."""
-    folder = trees / f".{version}"
-    platforms = [arg for p in PLATFORMS for arg in ("--platform", f"{p}_x86_64")]
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "-q",
-        "--no-deps",
-        "--no-cache-dir",
-        "--only-binary",
-        ":all:",
-        "--python-version",
-        "3.12",
-        *platforms,
-    ]
-    subprocess.run([*command, "-d", str(folder), f"vllm=={version}"], check=True)
-    for wheel in folder.glob("*.whl"):
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(trees / version, [n for n in archive.namelist() if n.startswith("vllm/") and n.endswith(".py")])
-        wheel.unlink()
-    folder.rmdir()
 
 
 def write(path: Path, head: dict[str, Any], tables: dict[str, dict[str, Any]]) -> None:
@@ -61,7 +32,7 @@ def main() -> None:
     parser.add_argument("--fetch", nargs="*", default=[])
     options = parser.parse_args()
     for version in options.fetch:
-        fetch(version, options.trees)
+        python_files("vllm", version, options.trees / version)
     versions = sorted((p.name for p in options.trees.iterdir() if (p / "vllm").is_dir()), key=released)
     sources = {v: Source(options.trees / v) for v in versions}
     rows: dict[str, dict[str, dict[str, Row]]] = {
