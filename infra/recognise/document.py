@@ -134,8 +134,13 @@ class Node:
     def items(self) -> Iterator["Node"]:
         """The nodes of a list; nodes in it keep their own paths."""
         if isinstance(self.value, list | tuple):
-            for index, value in enumerate(self.value):
-                yield value if isinstance(value, Node) else Node(value, f"{self.path}[{index}]")
+            for index in range(len(self.value)):
+                yield self.item(index)
+
+    def item(self, index: int) -> "Node":
+        """One node of a list that has so many."""
+        value = self.value[index]
+        return value if isinstance(value, Node) else Node(value, f"{self.path}[{index}]")
 
     @property
     def is_list(self) -> bool:

@@ -26,7 +26,7 @@ def dropped(node: Node, below: Below, name: str, source: Origin) -> Iterator[Doc
         known, place = below, node
         for step in steps[:-1]:
             known = known.keys["[]" if isinstance(step, int) else step]
-            place = list(place.items())[step] if isinstance(step, int) else place[step]
+            place = place.item(step) if isinstance(step, int) else place[step]
         key, path = str(steps[-1]), "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).strip(".")
         near = next((each for each in known.keys if each.lower() == key.lower()), None)
         near = near or next(iter(get_close_matches(key, [each for each in known.keys if each != "[]"], 1, 0.84)), None)
