@@ -24,7 +24,7 @@ from interlock.infra.facts.fact import Fact, State, absent, known, unknown
 from interlock.infra.facts.monitoring import Query, Scrape
 from interlock.infra.facts.nodes import SharingConfig
 from interlock.infra.facts.origin import Origin, Place
-from interlock.infra.facts.pickers import EndpointPool
+from interlock.infra.facts.pickers import EndpointPool, Objective, RouterProgram
 from interlock.infra.facts.ray import RayFacts, ServeDeployment
 from interlock.infra.facts.supervisor import Supervisor
 from interlock.infra.facts.workload import (
@@ -64,6 +64,7 @@ __all__ = [
     "Mount",
     "Namespace",
     "NotJudged",
+    "Objective",
     "Origin",
     "Place",
     "Pod",
@@ -76,6 +77,7 @@ __all__ = [
     "Rollout",
     "Route",
     "Router",
+    "RouterProgram",
     "Scrape",
     "SecretObject",
     "ServeDeployment",

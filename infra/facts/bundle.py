@@ -10,7 +10,7 @@ from interlock.infra.facts.fact import Fact
 from interlock.infra.facts.monitoring import Query, Scrape
 from interlock.infra.facts.nodes import SharingConfig
 from interlock.infra.facts.origin import Origin
-from interlock.infra.facts.pickers import EndpointPool
+from interlock.infra.facts.pickers import EndpointPool, Objective, RouterProgram
 from interlock.infra.facts.workload import Workload
 
 
@@ -268,6 +268,8 @@ class Bundle:
     storage_classes: tuple[StorageClass, ...] = ()
     disk_volumes: tuple[DiskVolume, ...] = ()
     endpoint_pools: tuple[EndpointPool, ...] = ()
+    programs: tuple[RouterProgram, ...] = ()
+    objectives: tuple[Objective, ...] = ()
     device_classes: tuple[DeviceClass, ...] = ()
     device_plugins: tuple[DevicePlugin, ...] = ()
     closed: bool = False

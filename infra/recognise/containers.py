@@ -113,7 +113,8 @@ def _ports(node: Node) -> Mapping[str, int]:
     return found
 
 
-def _mounts(node: Node) -> tuple[Mount, ...]:
+def mounts_of(node: Node) -> tuple[Mount, ...]:
+    """The mounts of a container that can be read."""
     return tuple(
         Mount(
             volume=mount["name"].string(),
@@ -126,7 +127,7 @@ def _mounts(node: Node) -> tuple[Mount, ...]:
     )
 
 
-def _files(mounts: tuple[Mount, ...], volumes: Mapping[str, Node], context: Context, name: str) -> tuple[str, str] | None:
+def mounted_file(mounts: tuple[Mount, ...], volumes: Mapping[str, Node], context: Context, name: str) -> tuple[str, str] | None:
     """Text and path of a file that a ConfigMap of the set puts at ``name``."""
     for mount in mounts:
         base = mount.mount_path.rstrip("/")
@@ -161,10 +162,10 @@ def read_container(node: Node, volumes: Mapping[str, Node], context: Context, in
     environment = read_environment(node, context.config_maps, context.injected)
     reference = _reference(node["image"], context)
     image = read_image(reference, node["image"].string())
-    mounts = (*_mounts(node), *_open_mounts(node))
+    mounts = (*mounts_of(node), *_open_mounts(node))
 
     def file(name: str) -> tuple[str, str] | None:
-        return _files(mounts, volumes, context, name)
+        return mounted_file(mounts, volumes, context, name)
 
     launch, arguments = _launch(node, commands.CommandContext(environment, file, image))
     resources = node["resources"]

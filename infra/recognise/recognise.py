@@ -19,11 +19,13 @@ from interlock.infra.facts import (
     EndpointPool,
     Namespace,
     NotJudged,
+    Objective,
     Pool,
     Query,
     Quota,
     Route,
     Router,
+    RouterProgram,
     Scrape,
     SecretObject,
     Service,
@@ -76,6 +78,8 @@ _FIELDS = {
     StorageClass: "storage_classes",
     DiskVolume: "disk_volumes",
     EndpointPool: "endpoint_pools",
+    RouterProgram: "programs",
+    Objective: "objectives",
     DeviceClass: "device_classes",
     DevicePlugin: "device_plugins",
     Pool: "pools",
@@ -103,6 +107,8 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "StorageClass": (storage.read_storage_class,),
     "PersistentVolume": (storage.read_volume,),
     "InferencePool": (pickers.read_endpoint_pool,),
+    "InferenceObjective": (pickers.read_objective,),
+    "InferenceModelRewrite": (pickers.read_objective,),
     "DeviceClass": (pickers.read_device_class,),
     "NodePool": (nodes.read_node_pool,),
     "Provisioner": (nodes.read_node_pool,),
@@ -112,7 +118,7 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "ServiceMonitor": (monitoring.read_monitor,),
     "PodMonitor": (monitoring.read_monitor,),
     "PodMonitoring": (monitoring.read_monitor,),
-    "LeaderWorkerSet": (lws.read_lws,),
+    "LeaderWorkerSet": (lws.read_lws, pickers.read_programs),
     "RayCluster": (ray.read_ray, drains.read_drains),
     "RayService": (ray.read_ray, drains.read_drains),
     "RayJob": (ray.read_ray,),
@@ -121,8 +127,8 @@ READERS: dict[str, tuple[Reader, ...]] = {
     "InferenceService": (kserve.read_inference_service, kserve_schema.read_refusals),
     "ServingRuntime": (kserve.read_runtime,),
     "ClusterServingRuntime": (kserve.read_runtime,),
-    "LLMInferenceService": (llmisvc.read_llm_service,),
-    "LLMInferenceServiceConfig": (llmisvc.read_llm_service,),
+    "LLMInferenceService": (llmisvc.read_llm_service, pickers.read_programs),
+    "LLMInferenceServiceConfig": (llmisvc.read_llm_service, pickers.read_programs),
     "VLLMRuntime": (stack.read_runtime,),
     "DynamoGraphDeployment": (operators.read_dynamo,),
     "DynamoComponentDeployment": (operators.read_dynamo,),
@@ -225,6 +231,7 @@ def _read(document: Document, context: Context, policies: network.Policies) -> I
     elif kind not in kinds() or kinds()[kind].pods:
         yield from native.read_native(root, document, context)
         yield from routers.read_routers(root, document, context)
+        yield from pickers.read_programs(root, document, context)
         yield from drains.read_drains(root, document, context)
         yield from pickers.read_device_plugin(root, document, context) if kind == "DaemonSet" else ()
         for template in native.templates(root):
