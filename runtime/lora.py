@@ -15,6 +15,7 @@ from typing import Any
 from interlock.runtime import board, words
 from interlock.runtime.gate.operator import read_word
 from interlock.runtime.supervise import command as commands
+from interlock.runtime.supervise import servers
 from interlock.runtime.words import RefusedError
 
 USUAL_RANK, USUAL_SLOTS, USUAL_PORT = 16, 1, 8000
@@ -31,7 +32,7 @@ class Engine:
 
     def __init__(self, argv: Sequence[str], at: str = "") -> None:
         self.argv, self.word = list(argv), os.environ.get("VLLM_API_KEY", "").encode() or read_word(at)
-        self.port = commands.number(self.argv, "--port") or USUAL_PORT
+        self.port = servers.number(self.argv, "--port") or USUAL_PORT
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:
         """Status and answer. Raises RefusedError when nobody answers."""
@@ -81,8 +82,8 @@ class Engine:
 
 def several(argv: Sequence[str]) -> str:
     """Why no adapter can be changed with several API servers; empty with one."""
-    servers = commands.api_servers(list(argv))
-    return f"{servers} API servers: only one of them would know of the change; keep one (--api-server-count 1)" if servers > 1 else ""
+    count = servers.api_servers(list(argv))
+    return f"{count} API servers: only one of them would know of the change; keep one (--api-server-count 1)" if count > 1 else ""
 
 
 def refusal(argv: Sequence[str], registered: Iterable[str], name: str, rank: int | None) -> str:
@@ -92,11 +93,11 @@ def refusal(argv: Sequence[str], registered: Iterable[str], name: str, rank: int
         return why
     if "--enable-lora" not in commands.names(given):
         return "the engine was started without --enable-lora"
-    slots = max(commands.number(given, option) or USUAL_SLOTS for option in ("--max-loras", "--max-cpu-loras"))
+    slots = max(servers.number(given, option) or USUAL_SLOTS for option in ("--max-loras", "--max-cpu-loras"))
     if len(present) > slots:
         held = f"{len(present)} adapters need as many slots, and the engine has {slots}"
         return f"{held} (--max-loras, --max-cpu-loras): the least used would be loaded again and again; unload one or plan more"
-    most = commands.number(given, "--max-lora-rank") or USUAL_RANK
+    most = servers.number(given, "--max-lora-rank") or USUAL_RANK
     if rank is not None and rank > most:
         return f"rank {rank} is more than {most} (--max-lora-rank), which the engine's memory was planned for"
     return ""

@@ -1,25 +1,10 @@
-"""Writing on the board: the page of this process, and the supervisor's words. Apart from board.py, which is all that the probe reads."""
+"""The page of this process on the board, and the supervisor's words. Apart from board.py, which is all that the probe reads."""
 
 import mmap
 import os
 
 from interlock.runtime import board
-
-
-def mapped(path: str, size: int) -> memoryview:
-    """A fresh file of zeros as writable words. Raises OSError, also without room: a sparse file would end its writer at the first write."""
-    part = f"{path}.new"
-    file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    try:
-        os.posix_fallocate(file, 0, size)
-        words = memoryview(mmap.mmap(file, size)).cast("q")
-        os.rename(part, path)
-    except OSError:
-        os.unlink(part)
-        raise
-    finally:
-        os.close(file)
-    return words
+from interlock.runtime.mapped import mapped
 
 
 class Page:

@@ -1,12 +1,12 @@
 """The start of an engine: a fresh board, its process, its pipes."""
 
 import os
-import signal
 import sys
 import time
 
-from interlock.runtime import board, page, spec, words
+from interlock.runtime import board, mapped, spec, words
 from interlock.runtime.supervise import command as commands
+from interlock.runtime.supervise.signals import signal
 from interlock.runtime.supervise.start import start
 
 STOP = (signal.SIGTERM, signal.SIGINT)
@@ -61,7 +61,7 @@ def fresh_board(at: str) -> memoryview:
         for name in os.listdir(at):
             if name.startswith(board.PAGE):
                 os.unlink(os.path.join(at, name))
-        control = page.mapped(os.path.join(at, board.CONTROL), 16)
+        control = mapped.mapped(os.path.join(at, board.CONTROL), 16)
     except OSError as error:
         raise words.RefusedError(f"the board cannot be made in {at}: {error.strerror}") from None
     control[board.SUPERVISOR] = os.getpid()

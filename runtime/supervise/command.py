@@ -1,14 +1,18 @@
 """What the supervisor checks in the engine's command before it starts it, and what it sets around it."""
 
+from __future__ import annotations
+
 import itertools
 import os
-import re
 import sys
-from collections.abc import Iterable, Mapping
 
 from interlock.runtime.spec import Spec
 from interlock.runtime.supervise.start import MARK
 from interlock.runtime.words import RefusedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 MIDDLEWARE = "interlock.runtime.front.Front"
 PLUGIN = "interlock"
@@ -28,10 +32,6 @@ SHORT = {
     "-dpe": "--data-parallel-external-lb",
     "-dpm": "--data-parallel-multi-port-external-lb",
 }
-ALONE = frozenset({"--data-parallel-external-lb", "--data-parallel-rank", "--data-parallel-multi-port-external-lb"})
-"""With these one API server is the default, with the next ones one for each rank of this node (vllm/entrypoints/cli/serve.py)."""
-HYBRID = frozenset({"--data-parallel-hybrid-lb", "--data-parallel-start-rank"})
-RELEASE = re.compile(r"\d+(\.\d+)*")
 
 
 def checked(command: list[str], spec: Spec, environment: Mapping[str, str], path: Iterable[str] = ()) -> str:
@@ -54,12 +54,10 @@ def _watched(command: list[str], environment: Mapping[str, str]) -> None:
         raise RefusedError("--grpc serves without the middleware: nothing counts its requests, and a drain loses them; remove --grpc")
     if "--config" in names(command):
         return  # the rest may stand in that file
-    servers = api_servers(command)
-    if "--disable-log-stats" in names(command) and servers > 1:
-        raise RefusedError(
-            f"--disable-log-stats with {servers} API servers: no step is reported, and a hang would not be seen; remove --disable-log-stats"
-            " or keep one (--api-server-count 1)"
-        )
+    if "--disable-log-stats" in names(command):
+        from interlock.runtime.supervise import servers  # noqa: PLC0415 - only where it is asked
+
+        servers.seen(command)
     if not follows(command) and MIDDLEWARE not in values(command, "--middleware"):
         raise RefusedError(f"--middleware {MIDDLEWARE} is missing in the engine's arguments: without it a drain loses requests; add it")
 
@@ -74,20 +72,6 @@ def is_module(command: list[str]) -> bool:
     """Whether this is vLLM's older launcher, `python -m vllm.entrypoints.openai.api_server` or its file: always one API server."""
     words = command[:FIRST_WORDS]
     return ("-m", MODULE) in itertools.pairwise(words) or any(word.endswith(FILE) for word in words)
-
-
-def api_servers(command: list[str]) -> int:
-    """API server processes: what is stated, else vLLM's default (since 0.15 one for each data-parallel rank)."""
-    given, stated = names(command), number(command, "--api-server-count")
-    if is_module(command) or "--enable-elastic-ep" in given:
-        return 1
-    if stated is not None:
-        return stated
-    if follows(command):
-        return 0
-    if given & ALONE:
-        return 1
-    return number(command, "--data-parallel-size-local" if given & HYBRID else "--data-parallel-size") or 1
 
 
 def follows(command: list[str]) -> bool:
@@ -114,12 +98,6 @@ def values(command: list[str], option: str) -> list[str]:
     return found
 
 
-def number(command: list[str], option: str) -> int | None:
-    """The last value of an option as a number; None when it has none."""
-    given = values(command, option)
-    return int(given[-1]) if given and given[-1].isdigit() else None
-
-
 def installed(path: Iterable[str]) -> str:
     """The version of vLLM on the path, from the name of its metadata folder (reading the metadata takes ten times as long); else empty."""
     for folder in path:
@@ -133,20 +111,11 @@ def installed(path: Iterable[str]) -> str:
 
 
 def _version(spec: Spec, there: str) -> str:
-    planned = spec.vllm
-    if not there:
-        return f"the plan is for vLLM {planned}, and none is on the path of {sys.executable}: its version is not compared"
-    if there.partition("+")[0] == planned.partition("+")[0]:  # the part after + names a build, not a version
+    if there.partition("+")[0] == spec.vllm.partition("+")[0]:  # the part after + names a build, not a version
         return ""
-    text = f"the plan is for vLLM {planned}, but the image has {there}"
-    if spec.vllm_sure:
-        raise RefusedError(f"{text}: change the image or the planned version")
-    return "" if _release(there) == _release(planned) else f"{text}; the plan took it from the image's name, state image.vllm"
+    from interlock.runtime.supervise import versions  # noqa: PLC0415 - only to word a difference
 
-
-def _release(version: str) -> str:
-    found = RELEASE.match(version)
-    return found.group() if found else version
+    return versions.compared(spec.vllm, there, spec.vllm_sure)
 
 
 def around(environment: Mapping[str, str], spec: Spec, archive: str, mark: str) -> dict[str, str]:

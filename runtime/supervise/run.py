@@ -6,10 +6,10 @@ What is needed only while the engine runs is imported when it runs: its start wa
 
 import importlib
 import os
-import signal
 
 from interlock.runtime import spec, words
 from interlock.runtime.supervise import begin, command
+from interlock.runtime.supervise.signals import signal
 
 CONFIGURATION = 2
 

@@ -1,8 +1,14 @@
 """Starting a program as a process group of its own."""
 
+from __future__ import annotations
+
 import os
-import signal
-from collections.abc import Mapping
+
+from interlock.runtime.supervise.signals import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MARK = "INTERLOCK_RUN"
 """Environment variable that every process of one run carries, also one that left the group."""

@@ -1,10 +1,12 @@
-"""Laws of the drain, over any order of signals, ticks and requests."""
+"""Laws of the drain, over any order of signals, ticks and requests; and of the spec that it reads."""
 
+import json
 from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlock.runtime import spec
 from interlock.runtime.supervise.drain import (
     CUT,
     DRAINED,
@@ -172,3 +174,26 @@ def test_a_follower_waits_for_its_leader_and_is_ended_when_the_budget_is_over() 
     assert verdict(state, 0, follower).code == DRAINED
     _, done = play([Moment(Event.STOP, TICK, follower), *[Moment(Event.TICK, 1.0, follower)] * 11], limits)
     assert done[-1][1] is Effect.TERM or done[-1][1] is Effect.KILL
+
+
+@given(
+    values=st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=8,
+    ),
+    cut=st.integers(0, 40),
+    indent=st.none() | st.just(2),
+)
+def test_a_spec_is_read_as_json_reads_it(values: object, cut: int, indent: int | None) -> None:
+    text = json.dumps(values, indent=indent)
+    text = text[: len(text) - cut] if cut < len(text) else text
+    try:
+        wanted: object = repr(json.loads(text))
+    except ValueError as error:
+        wanted = str(error)
+    try:
+        read: object = repr(spec.parsed(text))
+    except ValueError as error:
+        read = str(error)
+    assert read == wanted

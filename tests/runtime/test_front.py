@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from interlock.runtime import board, front, page
+from interlock.runtime import board, front, mapped, page
 
 Words = Callable[[str], int]
 
@@ -19,7 +19,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A board, a supervisor's word, and one engine core."""
     monkeypatch.setenv("INTERLOCK_BOARD", str(tmp_path))
     monkeypatch.setenv("INTERLOCK_RUNTIME", '{"adapters": ["sql"]}')
-    page.mapped(str(tmp_path / board.CONTROL), 16)
+    mapped.mapped(str(tmp_path / board.CONTROL), 16)
     page._mine.clear()
     page.mine().row(0)
 
