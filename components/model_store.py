@@ -9,7 +9,7 @@ from interlock.components._given import Given
 from interlock.components._k8s import kept, protected
 from interlock.components._made import ANY_POOL, Recipe, make, register, stand_in
 from interlock.components._runtime import apply_runtime
-from interlock.components.arguments.cluster import WaiverSettings
+from interlock.components.arguments.cluster import NetworkSettings, WaiverSettings
 from interlock.components.arguments.pools import PoolSettings
 from interlock.components.arguments.stores import StoreSettings
 from interlock.infra.config import ClusterConfig
@@ -35,6 +35,8 @@ class ModelStoreArgs(TypedDict):
     """Pools whose nodes the Jobs may have to run on: their taints are tolerated."""
     production: NotRequired[bool]
     """Protect the volumes, and refuse images that are named without a digest; false by default."""
+    network: NotRequired[NetworkSettings]
+    """Who may talk to its pods, by NetworkPolicy; omit for no policy: what else of the program asks them is not known here."""
     stack: NotRequired[str]
     """Name that labels and cluster-wide names carry; omit for the Pulumi stack's."""
     waivers: NotRequired[list[WaiverSettings]]
@@ -92,6 +94,7 @@ def _config(name: str, read: Given) -> dict[str, Any]:
         "scope": "serving",
         "namespace": given["namespace"],
         "create_namespace": False,
+        "network": given.get("network", {"policies": False}),
         "pools": pools or [ANY_POOL],
         "stores": [store],
         "servers": users,

@@ -8,7 +8,7 @@ import pulumi
 from interlock.components._given import Given
 from interlock.components._made import Recipe, formerly, make, register
 from interlock.components._runtime import apply_runtime
-from interlock.components.arguments.cluster import WaiverSettings
+from interlock.components.arguments.cluster import NetworkSettings, WaiverSettings
 from interlock.components.arguments.pools import PoolSettings
 from interlock.components.arguments.servers import ServerSettings
 from interlock.components.arguments.stores import StoreSettings
@@ -41,6 +41,8 @@ class VllmServerArgs(TypedDict):
     """Digest (``sha256:...``) that pins ``server.image.reference``, which names repository and tag."""
     production: NotRequired[bool]
     """Refuse images that are named without a digest; false by default."""
+    network: NotRequired[NetworkSettings]
+    """Who may talk to its pods, by NetworkPolicy; omit for no policy: what else of the program asks them is not known here."""
     stack: NotRequired[str]
     """Name that labels and selector carry; omit for the Pulumi stack's. Two stacks that share a namespace need two names."""
     waivers: NotRequired[list[WaiverSettings]]
@@ -115,6 +117,7 @@ def _config(name: str, read: Given) -> dict[str, Any]:
         "scope": "serving",
         "namespace": given["namespace"],
         "create_namespace": False,
+        "network": given.get("network", {"policies": False}),
         "pools": [pool],
         "servers": [{"name": name, "pool": pool.get("name"), **server}],
         "stores": stores,

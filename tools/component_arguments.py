@@ -19,6 +19,7 @@ from interlock.infra.config.access import ServerAccess
 from interlock.infra.config.cluster import WaiverConfig
 from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.models import ImageConfig, ModelConfig
+from interlock.infra.config.network import NetworkConfig, PeerConfig
 from interlock.infra.config.platform import GpuLayerConfig, PriorityClassConfig
 from interlock.infra.config.pools import DomainConfig, KarpenterConfig, PoolConfig, ShareConfig
 from interlock.infra.config.runtime import RuntimeConfig
@@ -56,8 +57,8 @@ FILES: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
     "pools": ("A pool as the config describes it.", (ShareConfig, KarpenterConfig, DomainConfig, PoolConfig)),
     "stores": ("A store as the config describes it.", (PrefetchConfig, StoreConfig)),
     "cluster": (
-        "What exists once per cluster, tenants and waivers, as the config describes them.",
-        (GpuLayerConfig, PriorityClassConfig, TenantConfig, WaiverConfig),
+        "Cluster-wide parts, tenants, network and waivers, as the config describes them.",
+        (GpuLayerConfig, PriorityClassConfig, TenantConfig, PeerConfig, NetworkConfig, WaiverConfig),
     ),
 }
 FLOWS: dict[type[BaseModel], tuple[str, ...]] = {

@@ -1,4 +1,4 @@
-"""What exists once per cluster, tenants and waivers, as the config describes them. Written by `python -m tools.component_arguments`."""
+"""Cluster-wide parts, tenants, network and waivers, as the config describes them. Written by `python -m tools.component_arguments`."""
 
 from typing import NotRequired, TypedDict
 
@@ -66,6 +66,33 @@ class TenantSettings(TypedDict):
     """Maximum units of each GPU resource in one container; omit for 1 where the tenant uses shared cards only, else no limit."""
     pod_security: NotRequired[PodSecurity]
     """Pod Security level of the namespace."""
+
+
+class PeerSettings(TypedDict):
+    """Pods by their namespace and labels, or addresses outside the cluster."""
+
+    namespace: NotRequired[str]
+    """Namespace of the pods; omit for the stack's own."""
+    pods: NotRequired[dict[str, str]]
+    """Labels of the pods; omit for all pods of the namespace."""
+    cidr: NotRequired[str]
+    """Addresses outside the cluster, such as the network of a cloud's load balancers."""
+
+
+class NetworkSettings(TypedDict):
+    """A NetworkPolicy for each server and each store that Jobs fill: whoever is not planned here reaches no engine."""
+
+    policies: NotRequired[bool]
+    """Make the policies; false = whoever reaches a pod's address may ask it. The cluster's network plugin must enforce them."""
+    gateways: NotRequired[list[PeerSettings]]
+    """Where requests through a route come from; omit for the namespace of the Gateway, or that of the Ingress class's controller."""
+    clients: NotRequired[list[PeerSettings]]
+    """Who asks engines inside the cluster; omit for all pods of the stack's namespace."""
+    monitoring: NotRequired[list[PeerSettings]]
+    """Who reads /metrics; omit for the namespace in ``autoscale.prometheus``, else ``monitoring``."""
+    egress: NotRequired[list[PeerSettings]]
+    """Whom engines and Jobs may call beyond what the plan knows: DNS, the other pods of a replica or pair, the hub where a pod loads from
+    it, and the ports of the URLs in their arguments and environment."""
 
 
 class WaiverSettings(TypedDict):

@@ -65,12 +65,16 @@ class RouteSettings(TypedDict):
     """Gateway that an HTTPRoute attaches to."""
     gateway_namespace: NotRequired[pulumi.Input[str]]
     """Its namespace; omit for the stack's own."""
+    listener: NotRequired[str]
+    """Listener of that Gateway (``sectionName``); omit for ``https`` with a tls_secret, else for every listener."""
     ingress_class: NotRequired[str]
     """Class of an Ingress."""
     timeout_seconds: NotRequired[int]
     """Seconds until the gateway cuts an answer; 0 = never."""
     tls_secret: NotRequired[pulumi.Input[str]]
-    """Name of an existing TLS Secret; omit for plain HTTP at this hop."""
+    """Name of an existing TLS Secret, of an Ingress or of the Gateway's listener; omit for plain HTTP at this hop."""
+    max_body: NotRequired[str]
+    """Largest request that an Ingress of class nginx lets through; its own default is 1Mi, less than an image or a long prompt."""
     paths: NotRequired[list[str]]
     """Path prefixes that are exposed."""
 
@@ -175,7 +179,9 @@ class ServerAccessSettings(TypedDict):
     """What one server opens."""
 
     keys: NotRequired[bool]
-    """Ask for tenants' keys; omit for yes where the stack has access.tenants. false = open to whoever reaches it, and said so."""
+    """Ask for tenants' keys; omit for yes where the stack has access.tenants."""
+    open: NotRequired[str]
+    """Why whoever reaches the server may use it, such as a gateway that asks for keys itself. A route to a server without keys needs it."""
     routes: NotRequired[list[str]]
     """Further routes that a key opens, whole paths; without it completions, chat, responses, messages, embeddings, scores and models."""
     max_body: NotRequired[str]

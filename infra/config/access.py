@@ -2,8 +2,9 @@
 
 import datetime as dt
 from enum import StrEnum
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from interlock.infra.config.base import Bytes, Config, Name, PathPrefix, Plain
 
@@ -53,10 +54,18 @@ class ServerAccess(Config):
     """What one server opens."""
 
     keys: bool | None = None
-    """Ask for tenants' keys; omit for yes where the stack has access.tenants. false = open to whoever reaches it, and said so."""
+    """Ask for tenants' keys; omit for yes where the stack has access.tenants."""
+    open: str | None = Field(default=None, min_length=3)
+    """Why whoever reaches the server may use it, such as a gateway that asks for keys itself. A route to a server without keys needs it."""
     routes: tuple[PathPrefix, ...] = ()
     """Further routes that a key opens, whole paths; without it completions, chat, responses, messages, embeddings, scores and models."""
     max_body: Bytes = "32Mi"
     """Largest request."""
     cooling: bool = False
     """Let fewer requests in while the cards are hotter than 85 degrees Celsius."""
+
+    @model_validator(mode="after")
+    def _open_or_not(self) -> Self:
+        if self.keys and self.open:
+            raise ValueError("keys: true asks everybody for a key, and open says why nobody needs one: remove one of them")
+        return self

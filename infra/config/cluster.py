@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from interlock.infra.config.access import AccessConfig
 from interlock.infra.config.base import Config, Name
+from interlock.infra.config.network import NetworkConfig
 from interlock.infra.config.platform import PlatformConfig
 from interlock.infra.config.pools import PoolConfig
 from interlock.infra.config.servers import ServerConfig
@@ -79,6 +80,8 @@ class ClusterConfig(Config):
     """Servers."""
     access: AccessConfig = AccessConfig()
     """Tenants whose keys open the engines."""
+    network: NetworkConfig = NetworkConfig()
+    """Who may talk to the engines."""
     platform: PlatformConfig = PlatformConfig()
     """What exists once per cluster: GPU layer, priority classes."""
     tenants: tuple[TenantConfig, ...] = ()

@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from interlock.infra.config.base import Config, HostName, Name, ObjectName, PathPrefix
+from interlock.infra.config.base import Bytes, Config, HostName, Name, ObjectName, PathPrefix
 
 
 class RouteKind(StrEnum):
@@ -27,24 +27,35 @@ class RouteConfig(Config):
     """Gateway that an HTTPRoute attaches to."""
     gateway_namespace: Name | None = None
     """Its namespace; omit for the stack's own."""
+    listener: ObjectName | None = None
+    """Listener of that Gateway (``sectionName``); omit for ``https`` with a tls_secret, else for every listener."""
     ingress_class: ObjectName = "nginx"
     """Class of an Ingress."""
     timeout_seconds: int = Field(default=600, ge=0)
     """Seconds until the gateway cuts an answer; 0 = never."""
     tls_secret: ObjectName | None = None
-    """Name of an existing TLS Secret; omit for plain HTTP at this hop."""
+    """Name of an existing TLS Secret, of an Ingress or of the Gateway's listener; omit for plain HTTP at this hop."""
+    max_body: Bytes = "64Mi"
+    """Largest request that an Ingress of class nginx lets through; its own default is 1Mi, less than an image or a long prompt."""
     paths: tuple[PathPrefix, ...] = Field(default=("/v1",), min_length=1)
     """Path prefixes that are exposed."""
+
+    @property
+    def section(self) -> str:
+        """Listener that an HTTPRoute attaches to; empty for all: a plain one beside the listener with TLS would serve the same paths."""
+        return self.listener or ("https" if self.tls_secret else "")
 
     @property
     def entry(self) -> tuple[str, ...]:
         """Where requests come in: routes of one host contradict each other only there."""
         if self.kind is RouteKind.HTTPROUTE:
-            return (self.kind, self.gateway, self.gateway_namespace or "")
+            return (self.kind, self.gateway, self.gateway_namespace or "", self.section)
         return (self.kind, self.ingress_class if self.kind is RouteKind.INGRESS else "")
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
+        if self.listener and self.kind is not RouteKind.HTTPROUTE:
+            raise ValueError(f"listener is a part of a Gateway, and kind {self.kind} attaches to none: remove it")
         if self.kind is RouteKind.LOAD_BALANCER and (self.tls_secret or self.paths != ("/v1",)):
             raise ValueError("a load balancer passes connections through: it knows no paths and ends no TLS; use httproute or ingress")
         return self

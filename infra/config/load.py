@@ -143,7 +143,7 @@ def _access(config: ClusterConfig) -> Iterator[tuple[str, str]]:
 
 def asks_for_keys(config: ClusterConfig, server: ServerConfig) -> bool:
     """Whether a server asks for tenants' keys."""
-    return bool(config.access.tenants) if server.access.keys is None else server.access.keys
+    return bool(config.access.tenants and not server.access.open) if server.access.keys is None else server.access.keys
 
 
 def _of_server(config: ClusterConfig, index: int, pools: list[str], stores: list[str]) -> Iterator[tuple[str, str]]:

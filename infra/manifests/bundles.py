@@ -11,6 +11,7 @@ from interlock.infra.manifests.common import selector
 from interlock.infra.manifests.device_plugin import device_plugin_objects, plugin_pools
 from interlock.infra.manifests.mig import mig_objects
 from interlock.infra.manifests.namespace import namespace_object
+from interlock.infra.manifests.network import store_policies
 from interlock.infra.manifests.node_pools import pool_intent, pool_objects
 from interlock.infra.manifests.placed import Draft, Manifest, bare, finished, put
 from interlock.infra.manifests.prefetch import prefetch_objects
@@ -130,7 +131,8 @@ def namespace_keep(config: ClusterConfig) -> Keep:
 def store_bundle(config: ClusterConfig, stack: str, index: int) -> StoreObjects:
     """The objects of ``config.stores[index]``."""
     store = config.stores[index]
-    made = [*objects_for(store, stack, put(config.namespace, "namespace")), *prefetch_objects(config, store, stack)]
+    volumes = objects_for(store, stack, put(config.namespace, "namespace"))
+    made = [*volumes, *store_policies(config, store, stack), *prefetch_objects(config, store, stack)]
     claimed = store.kind not in UNCLAIMED
     return StoreObjects(
         drafts(f"stores[{index}]", made),

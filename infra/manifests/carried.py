@@ -35,7 +35,7 @@ def server_facts(plan: ClusterPlan, server: PlannedServer) -> Encoded:
                 **told,
             },
             **({"vllm": put(server.vllm, "image.reference", "image")} if server.vllm else {}),
-            **({"open": put(True, "access.keys")} if server.config.access.keys is False else {}),
+            **({"open": put(True, "access.open")} if server.config.access.open else {}),
             "load_seconds": put(math.ceil(server.times.load), "startup_seconds", "startup"),
             "least_load_seconds": put(math.floor(server.start.cold.container.low), "startup_seconds", "startup"),
             **({"longest_step_seconds": put(math.ceil(server.times.step), "model", "step")} if server.supervised else {}),

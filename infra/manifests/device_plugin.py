@@ -12,6 +12,8 @@ from interlock.infra.naming import content_hash, joined, label
 from interlock.infra.plan.shares import PLUGIN_CONFIG, shared_by_mps
 
 MPS_ROOT = "/run/nvidia/mps"
+CRITICAL = {"key": "CriticalAddonsOnly", "operator": "Exists"}
+"""Toleration of add-ons by which a node is of use: as in the plugin's own chart."""
 COMPONENT = "app.kubernetes.io/component"
 
 
@@ -81,7 +83,7 @@ def _daemon_set(config: ClusterConfig, stack: str, component: str, pools: Sequen
         "serviceAccountName": joined(stack, "device-plugin"),
         "enableServiceLinks": False,
         "affinity": {"nodeAffinity": node},
-        "tolerations": [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in taints],
+        "tolerations": [*({"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in taints), CRITICAL],
         **({"imagePullSecrets": [{"name": name} for name in layer.pull_secrets]} if layer.pull_secrets else {}),
         **pod,
     }
@@ -118,10 +120,17 @@ def _config_manager(layer: GpuLayerConfig, name: str, process: str | None) -> di
         "image": _image(layer),
         "command": ["config-manager"],
         "env": [node, *({"name": key, "value": value} for key, value in env.items())],
-        # SIGHUP to a process of another container needs the shared process namespace and the same privileges.
-        "securityContext": {"privileged": True} if process and "mps" in process else {"capabilities": {"add": ["SYS_ADMIN"]}},
+        "securityContext": _rights(process),
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"memory": "128Mi"}},
         "volumeMounts": _mounts(("available-configs", "/available-configs"), ("config", "/config")),
     }
+
+
+def _rights(process: str | None) -> dict[str, Any]:
+    """A signal to a process of another container needs the shared process namespace and that one's privileges; a copied file needs none."""
+    if process is None:
+        return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    return {"privileged": True} if "mps" in process else {"capabilities": {"add": ["SYS_ADMIN"]}}
 
 
 def _mounts(*pairs: tuple[str, str]) -> list[dict[str, Any]]:
@@ -166,7 +175,8 @@ def _plugin_pod(layer: GpuLayerConfig, configs: str, mps: bool) -> dict[str, Any
         ),
         "securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}},
         "resources": {"requests": {"cpu": "20m", "memory": "64Mi"}},
-        "volumeMounts": _mounts(*paths),
+        # The host's root: what reads the driver's libraries need not be able to write anywhere on the node.
+        "volumeMounts": [mount | ({"readOnly": True} if mount["name"] == "driver-root" else {}) for mount in _mounts(*paths)],
     }
     return {
         "shareProcessNamespace": True,

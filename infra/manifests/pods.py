@@ -4,26 +4,29 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from interlock.infra.config.pools import Allocation, PoolBackend
+from interlock.infra.config.pools import Allocation, PoolBackend, Sharing
 from interlock.infra.config.stores import StoreConfig
 from interlock.infra.engine.options import MANAGED, options
 from interlock.infra.manifests.access import access_mount, access_volume
-from interlock.infra.manifests.common import labels
+from interlock.infra.manifests.common import labels, selector
 from interlock.infra.manifests.dra import CLAIM, claim_name
 from interlock.infra.manifests.node_pools import DO_NOT_DISRUPT
 from interlock.infra.manifests.placed import merged, put, traced
 from interlock.infra.manifests.runtime import needs_archive, runtime_mount, runtime_volume
-from interlock.infra.manifests.stores import pod_storage
+from interlock.infra.manifests.stores import HOST_NAME, pod_storage
 from interlock.infra.manifests.supervised import liveness, probe_grace, run_command, supervised
 from interlock.infra.naming import ENGINE, label
 from interlock.infra.plan.servers import CACHE_DIR
 from interlock.infra.plan.types import ClusterPlan, PlannedPods, PlannedPool, PlannedServer, PodRole
+from interlock.infra.values import binary
 
 ROLE = label("role")
 """Label of the pods of a replica of several: leader or worker."""
 USER = 2000
 """UID of the stock image's ``vllm`` user."""
 PROBE_PERIOD = 10
+ZONE = "topology.kubernetes.io/zone"
+DISK = "ephemeral-storage"
 
 
 def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, StoreConfig], pods: PlannedPods) -> dict[str, Any]:
@@ -34,6 +37,7 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
     tolerations = [
         put({"key": key, "operator": "Exists", "effect": "NoSchedule"}, f"{pool_at}.taints[{at}]") for at, key in enumerate(pool.taints)
     ]
+    shm = put({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": server.shm}}, "shm", "shm")
     spec: dict[str, Any] = {
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
@@ -42,9 +46,9 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
         "tolerations": [*tolerations, *traced(config.extra.tolerations, "extra.tolerations")],
         "securityContext": pod_security(),
         "volumes": [
-            put({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": server.shm}}, "shm", "shm"),
-            {"name": "cache", "emptyDir": {}},
-            {"name": "tmp", "emptyDir": {}},
+            *([shm] if own_shm(pool) else []),
+            put({"name": "cache", "emptyDir": bounded(server.scratch.cache)}, "model", "scratch"),
+            {"name": "tmp", "emptyDir": bounded(server.scratch.temporary)},
             *([runtime_volume(plan.stack)] if needs_archive(server, stores) else []),
             *([access_volume(server.access)] if server.access and takes_requests(server, pods) else []),
             *storage.volumes,
@@ -52,6 +56,8 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
         "containers": [engine_container(server, pool, storage.mounts, pods)],
         **{key: put(value, "weights", "stores") for key, value in storage.pod.items()},
     }
+    if server.spread:
+        spec["topologySpreadConstraints"] = put(spread_constraints(plan, server), "replicas", "spread")
     if pool.allocation == Allocation.CLAIM.value:
         claim = {"name": CLAIM, "resourceClaimTemplateName": claim_name(pool, server)}
         spec["resourceClaims"] = [put(claim, "gpus", "claim")]
@@ -74,6 +80,23 @@ def pod_metadata(plan: ClusterPlan, server: PlannedServer, pool: PlannedPool, po
         "labels": {**labels(plan.stack, server.name), label("pool"): put(server.pool, "pool"), **role},
         "annotations": {label("model"): model, **disruption, **traced(server.config.extra.annotations, "extra.annotations")},
     }
+
+
+def own_shm(pool: PlannedPool) -> bool:
+    """Whether the pod brings its own /dev/shm: with MPS the device plugin mounts the daemon's there, by which both talk."""
+    return pool.sharing != Sharing.MPS.value
+
+
+def bounded(size: int | None) -> dict[str, Any]:
+    """An emptyDir of at most ``size`` bytes."""
+    return {} if size is None else {"sizeLimit": binary(size)}
+
+
+def spread_constraints(plan: ClusterPlan, server: PlannedServer) -> list[dict[str, Any]]:
+    """A preference for other zones and nodes, counted among the pods of one revision: a rollout's old pods do not push the new ones."""
+    chosen = {"labelSelector": {"matchLabels": selector(plan.stack, server.name)}, "matchLabelKeys": ["pod-template-hash"]}
+    keys = [key for key in (ZONE, HOST_NAME) if key not in plan.pool(server.pool).selector]
+    return [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway", **chosen} for key in keys]
 
 
 def pod_security() -> dict[str, Any]:
@@ -105,7 +128,7 @@ def engine_container(server: PlannedServer, pool: PlannedPool, mounts: list[Any]
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
-            {"name": "shm", "mountPath": "/dev/shm"},
+            *([{"name": "shm", "mountPath": "/dev/shm"}] if own_shm(pool) else []),
             {"name": "cache", "mountPath": CACHE_DIR},
             {"name": "tmp", "mountPath": "/tmp"},
             *([runtime_mount()] if server.supervised else []),
@@ -150,17 +173,15 @@ def wait_at_end(server: PlannedServer, *, serves: bool) -> Any:
 
 def resources(server: PlannedServer, pool: PlannedPool, pods: PlannedPods) -> dict[str, Any]:
     """Requests and limits: GPUs as units of the pool's resource, or by claim."""
-    memory = put(server.memory, "memory", "memory")
-    units = put(str(pods.gpus), "gpus", "gpus")
-    if pool.allocation == Allocation.CLAIM.value:
-        return {
-            "requests": {"cpu": put(server.cpu, "cpu", "cpu"), "memory": memory},
-            "limits": {"memory": memory},
-            "claims": [put({"name": CLAIM}, f"pools[{pool.index}].allocation")],
-        }
+    memory, disk = put(server.memory, "memory", "memory"), server.scratch
+    by_claim = pool.allocation == Allocation.CLAIM.value
+    units = {} if by_claim else {pool.resource: put(str(pods.gpus), "gpus", "gpus")}
+    most = {} if disk.limit is None else {DISK: put(binary(disk.limit), "model", "scratch")}
+    claims = [put({"name": CLAIM}, f"pools[{pool.index}].allocation")]
     return {
-        "requests": {"cpu": put(server.cpu, "cpu", "cpu"), "memory": memory, pool.resource: units},
-        "limits": {"memory": memory, pool.resource: units},
+        "requests": {"cpu": put(server.cpu, "cpu", "cpu"), "memory": memory, DISK: put(binary(disk.request), "model", "scratch"), **units},
+        "limits": {"memory": memory, **most, **units},
+        **({"claims": claims} if by_claim else {}),
     }
 
 

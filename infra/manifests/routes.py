@@ -10,6 +10,7 @@ from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest, ser
 from interlock.infra.manifests.placed import Encoded, put
 from interlock.infra.naming import label
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
+from interlock.infra.values import MIB, bytes_of
 
 # Ingress controllers read timeouts from annotations of their own; seconds as text. ingress-nginx: Annotations documentation.
 INGRESS_TIMEOUTS = {
@@ -52,6 +53,8 @@ def http_spec(route: RouteConfig, backends: Sequence[Backend]) -> dict[str, Any]
     parent = {"name": put(route.gateway, "route.gateway")}
     if route.gateway_namespace:
         parent["namespace"] = put(route.gateway_namespace, "route.gateway_namespace")
+    if route.section:
+        parent["sectionName"] = put(route.section, "route.listener" if route.listener else "route.tls_secret")
     prefixes = dict.fromkeys(backend.prefix for backend in backends)
     rules = [rule for prefix in prefixes for rule in _rules(route, prefix, [each for each in backends if each.prefix == prefix])]
     return {"parentRefs": [parent], "hostnames": [put(route.host, "route.host")], "rules": rules}
@@ -112,4 +115,6 @@ def ingress_parts(route: RouteConfig, service: Any) -> tuple[dict[str, Any], dic
     annotations = {name: put(str(route.timeout_seconds or NEVER), "route.timeout_seconds") for name in names}
     if route.ingress_class == "nginx":
         annotations["nginx.ingress.kubernetes.io/proxy-buffering"] = put("off", "route.ingress_class")
+        # nginx counts m as 1024 x 1024 bytes.
+        annotations["nginx.ingress.kubernetes.io/proxy-body-size"] = put(f"{-(-bytes_of(route.max_body) // MIB)}m", "route.max_body")
     return spec, annotations

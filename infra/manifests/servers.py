@@ -10,6 +10,7 @@ from interlock.infra.manifests.access import access_map
 from interlock.infra.manifests.carried import FACTS, server_facts
 from interlock.infra.manifests.common import Manifest, selector, server_manifest
 from interlock.infra.manifests.dra import claim_template
+from interlock.infra.manifests.network import server_policy
 from interlock.infra.manifests.placed import Draft, finished, put
 from interlock.infra.manifests.pods import ROLE, pod_template
 from interlock.infra.manifests.routes import route_objects
@@ -23,7 +24,8 @@ def server_objects(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str
     config = server.config
     made = group if server.nodes > 1 else deployment
     access = [access_map(plan, server, server.access)] if server.access else []
-    objects = [*claimed(plan, server), *access, made(plan, server, stores), service(plan, server)]
+    guarded = [server_policy(plan, server, server.flows)] if server.flows else []
+    objects = [*claimed(plan, server), *access, *guarded, made(plan, server, stores), service(plan, server)]
     if server.max_replicas > 1:
         objects.append(budget(plan, server))
     if config.route:
@@ -106,5 +108,7 @@ def entrance(server: PlannedServer) -> dict[str, Any]:
 
 def budget(plan: ClusterPlan, server: PlannedServer) -> Manifest:
     """A drain takes one replica at a time; a single replica gets no budget, which would block every drain."""
-    spec = {"maxUnavailable": put(1, "replicas"), "selector": {"matchLabels": selector(plan.stack, server.name)}}
+    # A replica that crashes at every start counts as disrupted already: without this it would block the drain of its node.
+    bound = {"maxUnavailable": put(1, "replicas"), "unhealthyPodEvictionPolicy": "AlwaysAllow"}
+    spec = {**bound, "selector": {"matchLabels": selector(plan.stack, server.name)}}
     return server_manifest(plan, server, "policy/v1", "PodDisruptionBudget", spec=spec)

@@ -63,8 +63,8 @@ def decide_access(
 ) -> PlannedAccess | None:
     """Tenants and limits; None for a server without keys. Raises ConfigError where the engine is too old to load what checks them."""
     if not asks_for_keys(config, server):
-        if server.access.keys is False:
-            why["keys"] = Reason(value="none", reason=SET)
+        if server.access.open or server.access.keys is False:
+            why["keys"] = Reason(value="none", reason=server.access.open or SET)
         return None
     if not supervised:
         place = f"servers[{[each.name for each in config.servers].index(server.name)}].access.keys"

@@ -67,6 +67,8 @@ DECISIONS: Mapping[str, tuple[str, ...]] = {
     "cpu": (*_SIZE, "pool", "pools"),
     "memory": ("model", "shm", "engine.quantization", "image", *_SIZE),
     "shm": _SIZE,
+    "scratch": ("model", "weights", "stores"),
+    "spread": _ROOM,
     "replicas": ("autoscale",),
     "rollout": ("rollout.strategy", "tenants", "namespace", *_ROOM),
     "startup": _START,

@@ -8,6 +8,7 @@ from interlock.infra.plan.derive.engine import engines, most_replicas
 from interlock.infra.plan.pools import PodDemand, planned_pool, resource_name, units_beside
 from interlock.infra.plan.quota import quota_left
 from interlock.infra.plan.servers import Room, planned_server
+from interlock.infra.plan.spread import must_pack
 from interlock.infra.plan.types import ClusterPlan
 
 
@@ -25,7 +26,9 @@ def plan(config: ClusterConfig, stack: str) -> ClusterPlan:
     pools = tuple(planned_pool(pool, index, demands[pool.name]) for index, pool in enumerate(config.pools))
     asked = {pool.name: pool.asked for pool in pools}
     room = {
-        pool.name: Room(Counter(use.units - use.asked for use in pool.use), quota_left(config, written, asked))
+        pool.name: Room(
+            Counter(use.units - use.asked for use in pool.use), quota_left(config, written, asked), must_pack(pool, demands[pool.name])
+        )
         for pool, written in zip(pools, config.pools, strict=True)
     }
     return ClusterPlan(

@@ -15,6 +15,7 @@ from interlock.infra.engine.args import EngineArgs, ServeArgs
 from interlock.infra.facts.room import DAEMON_CORES, DAEMON_GIB
 from interlock.infra.plan.access import decide_access, middleware
 from interlock.infra.plan.derive.engine import Engine, engines, most_replicas, version_of
+from interlock.infra.plan.flows import server_flows
 from interlock.infra.plan.holders import PlannedAccess
 from interlock.infra.plan.layout import Layout, group_of
 from interlock.infra.plan.models import ModelShape, fit, model_shape
@@ -24,7 +25,9 @@ from interlock.infra.plan.ray import ray_decision
 from interlock.infra.plan.reasons import Reason
 from interlock.infra.plan.rollout import decide_rollout
 from interlock.infra.plan.runtime import decide_hang, decide_runtime, predicted_step, step_seconds
+from interlock.infra.plan.scratch import decide_scratch
 from interlock.infra.plan.shares import beyond_its_share
+from interlock.infra.plan.spread import decide_spread
 from interlock.infra.plan.start import server_start
 from interlock.infra.plan.stores import model_path, weights_store
 from interlock.infra.plan.times import time_budget
@@ -44,6 +47,8 @@ class Room:
     """Nodes by the units left on them."""
     quota: int | None
     """Units that the quota of the stack's namespace leaves; None without one."""
+    packed: str = ""
+    """Why pods must not be spread over the nodes; empty where they may."""
 
 
 def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, room: Room) -> PlannedServer:
@@ -66,18 +71,18 @@ def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, 
     decide_times(server, times, start, why, waits=rollout.waits(demand.count))
     if supervised:
         decide_hang(server, times, bound, why)
-    shm = decide_shm(server, engine, lies, why)
+    args = serve_args(server, engine, times.engine_shutdown, model_path(server, store), lies.nodes, access=access, supervised=supervised)
     return PlannedServer(
         **_identity(config, index),
         **_counts(server, lies, engine),
         resource=resource_name(pool),
-        args=serve_args(server, engine, times.engine_shutdown, model_path(server, store), lies.nodes, access=access, supervised=supervised),
+        args=args,
+        **_placed(args, shape, decide_spread(demand, room.packed, why), why),
+        **_traffic(config, stack, server, args, environment(server, image, times.startup, lies.nodes), pods=lies.nodes),
         supervised=supervised,
         access=access,
-        cpu=server.cpu or decide_cpu(pool, lies.units, why),
-        memory=decide_memory(server, pool, shape, offloaded // lies.nodes, why, ranks=lies.ranks(engine), shm=bytes_of(shm)),
-        shm=shm,
-        **image_fields(server, image, times.startup, lies.nodes),
+        **_host(server, pool, shape, made, why),
+        **image_fields(server, image),
         **_shape_fields(shape),
         times=times,
         start=start,
@@ -85,6 +90,23 @@ def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, 
         domain=pool.domain.label if pool.domain and lies.nodes > 1 else "",
         why=why,
     )
+
+
+def _host(server: ServerConfig, pool: PoolConfig, shape: ModelShape, made: Engine, why: dict[str, Reason]) -> dict[str, Any]:
+    """Cores and memory of one pod."""
+    lies, shm, offloaded = made.layout, decide_shm(server, made.args, made.layout, why), made.fit.offloaded if made.fit else 0
+    memory = decide_memory(server, pool, shape, offloaded // lies.nodes, why, ranks=lies.ranks(made.args), shm=bytes_of(shm))
+    return {"cpu": server.cpu or decide_cpu(pool, lies.units, why), "memory": memory, "shm": shm}
+
+
+def _placed(args: ServeArgs, shape: ModelShape, spread: bool, why: dict[str, Reason]) -> dict[str, Any]:
+    """Where replicas go, and what they write there."""
+    return {"scratch": decide_scratch(not args.model.startswith("/"), shape.weight_bytes, why), "spread": spread}
+
+
+def _traffic(config: ClusterConfig, stack: str, server: ServerConfig, args: ServeArgs, env: dict[str, str], *, pods: int) -> dict[str, Any]:
+    """The engine's environment, and whom its pods talk to by it."""
+    return {"env": env, "flows": server_flows(config, stack, server, args, env, pods=pods) if config.network.policies else None}
 
 
 def _identity(config: ClusterConfig, index: int) -> dict[str, Any]:
@@ -130,13 +152,12 @@ def _fit_of(config: ClusterConfig, index: int, engine: Engine) -> SizingResult:
     return fit(server, engine.args, pool, version_of(server), image.env).result
 
 
-def image_fields(server: ServerConfig, image: TrackImage, startup: int, nodes: int) -> dict[str, Any]:
-    """What follows from the track: reference, version, command and environment."""
+def image_fields(server: ServerConfig, image: TrackImage) -> dict[str, Any]:
+    """What follows from the track: reference, version and command."""
     return {
         "image": image_reference(server.image, image),
         "vllm": version_of(server),
         "command": image.command,
-        "env": environment(server, image, startup, nodes),
     }
 
 

@@ -8,7 +8,9 @@ from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import ServeArgs
 from interlock.infra.plan.base import Planned
 from interlock.infra.plan.holders import PlannedAccess
+from interlock.infra.plan.peers import PlannedFlows
 from interlock.infra.plan.reasons import Reason
+from interlock.infra.plan.scratch import Scratch
 from interlock.infra.rules.findings import Finding, Fix, blocking
 from interlock.infra.sizing.start import StartTime
 
@@ -180,6 +182,12 @@ class PlannedServer(Planned):
     """Whether the engine runs under the supervisor."""
     access: PlannedAccess | None = None
     """Who may ask it; None = it asks for no tenant's key."""
+    flows: PlannedFlows | None = None
+    """Traffic of its pods; None = none is denied."""
+    scratch: Scratch
+    """What a pod may write on its node."""
+    spread: bool = False
+    """Whether replicas rather go to different nodes."""
     args: ServeArgs
     """Engine arguments."""
     env: dict[str, str]

@@ -31,7 +31,7 @@ def open_route(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             if keyed(workload) or workload.engine.open.known:
                 continue
             text = f"the route leads to {workload.origin.name}, which asks for no key"
-            remedy = "give it VLLM_API_KEY from a Secret, or tenants (access.tenants); access.keys: false when the gateway asks for keys"
+            remedy = "give it VLLM_API_KEY from a Secret, or tenants (access.tenants); access.open: why, when the gateway asks"
             yield Hit("spec.rules", text, remedy, workload.origin.name, origin=route.origin)
             break
 

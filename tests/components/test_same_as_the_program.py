@@ -35,6 +35,7 @@ def test_a_server_alone_is_the_server_of_the_stack() -> None:
         "server": server.model_dump(mode="json", exclude_unset=True),
         "pool": pool.model_dump(mode="json", exclude_unset=True),
         "namespace": config.namespace,
+        "network": config.network.model_dump(mode="json", exclude_unset=True),
         "stores": [each.model_dump(mode="json", exclude_unset=True) for each in config.stores],
         "waivers": [each.model_dump(mode="json", exclude_unset=True) for each in config.waivers],
     }

@@ -14,7 +14,12 @@ from tests.support.monitor import Run, later, run
 
 _CODE = re.compile(r"\b[A-Z]+-\d{3}\b")
 ARGS: dict[str, Any] = {
-    "server": {"model": MODEL, "engine": {"max_model_len": 8192}, "route": {"host": "a.example.org"}, "access": {"keys": False}},
+    "server": {
+        "model": MODEL,
+        "engine": {"max_model_len": 8192},
+        "route": {"host": "a.example.org"},
+        "access": {"open": "the gateway asks for keys"},
+    },
     "pool": POOL,
     "namespace": "team-a",
 }

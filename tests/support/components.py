@@ -52,7 +52,7 @@ CASES = (
                 "model": MODEL,
                 "engine": {"max_model_len": 8192},
                 "hub_token_secret": "hub",
-                "access": {"keys": False},
+                "access": {"open": "the gateway asks for keys"},
                 "route": {"host": "a.example.org", "gateway": "g", "gateway_namespace": "gs", "tls_secret": "tls"},
                 "autoscale": {"max_replicas": 3, "prometheus": "http://prometheus:9090"},
                 "image": {"reference": "registry.example.org/vllm:v0.33.0", "vllm": "0.33.0", "pull_secrets": ["pull"]},

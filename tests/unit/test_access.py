@@ -131,7 +131,7 @@ def test_cooling_adds_the_governor() -> None:
 
 @pytest.mark.parametrize("open_server", [False, True])
 def test_a_route_without_keys_is_refused_unless_it_is_said(open_server: bool) -> None:
-    data = config(**({"access": {"keys": False}} if open_server else {}))
+    data = config(**({"access": {"open": "the gateway asks"}} if open_server else {}))
     del data["access"]
     found = [each.path for each in planned(data).refused if each.code == "SEC-012"]
     assert found == ([] if open_server else ["servers[0]"])

@@ -140,7 +140,7 @@ def test_the_plugin_runs_on_the_nodes_of_its_pools_and_tolerates_their_taints() 
     pod = made["spec"]["template"]["spec"]
     row = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"][0]["matchExpressions"][0]
     assert row == {"key": "interlock.dev/pool", "operator": "In", "values": ["sliced", "whole"]}
-    assert [each["key"] for each in pod["tolerations"]] == ["gpu.example/l4", "nvidia.com/gpu"]
+    assert [each["key"] for each in pod["tolerations"]] == ["gpu.example/l4", "nvidia.com/gpu", "CriticalAddonsOnly"]
     assert pod["runtimeClassName"] == "nvidia"
 
 

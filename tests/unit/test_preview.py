@@ -98,7 +98,7 @@ def test_a_finding_is_told_where_it_was_written(changes: dict[str, Any], code: s
 
 def test_short_answers_behind_a_short_route_are_no_contradiction() -> None:
     route = {"host": "a.example.org", "timeout_seconds": 60}
-    assert found({"servers[0].route": route, "servers[0].longest_answer_seconds": 30, "servers[0].access": {"keys": False}}) == {}
+    assert found({"servers[0].route": route, "servers[0].longest_answer_seconds": 30, "servers[0].access": {"open": "a test"}}) == {}
 
 
 def test_two_places_of_one_field_are_told_once() -> None:

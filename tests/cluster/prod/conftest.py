@@ -36,7 +36,10 @@ GATEWAY = {
     "metadata": {"name": "inference", "namespace": GATEWAYS},
     "spec": {
         "gatewayClassName": "simulated",
-        "listeners": [{"name": "http", "protocol": "HTTP", "port": 80, "allowedRoutes": {"namespaces": {"from": "All"}}}],
+        "listeners": [
+            {"name": name, "protocol": "HTTP", "port": port, "allowedRoutes": {"namespaces": {"from": "All"}}}
+            for name, port in (("http", 80), ("https", 443))
+        ],
     },
 }
 
