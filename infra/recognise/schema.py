@@ -1,5 +1,6 @@
 """Documents against the fields of the Kubernetes API: misspelt, misplaced, of the wrong type, missing, removed."""
 
+import marshal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -80,6 +81,20 @@ def schema_problems(root: Node, origin: Origin, *, whole: bool) -> list[Document
     return walker.found[:_MOST]
 
 
+_sound: set[tuple[str, bool, bool, bytes]] = set()
+"""Values without a problem: files hold the same probes, volumes and contexts over and over."""
+_MOST_SOUND, _MOST_BYTES = 5_000, 4_000
+
+
+def _bytes_of(value: Any) -> bytes:
+    """Equal plain data as equal bytes; nothing for what is large or not plain (a value that is not known)."""
+    try:
+        made = marshal.dumps(value, 2)
+    except ValueError:
+        return b""
+    return made if len(made) <= _MOST_BYTES else b""
+
+
 @dataclass(slots=True)
 class _Walker:
     origin: Origin
@@ -92,9 +107,20 @@ class _Walker:
         self.found.append(DocumentProblem(self.origin, kind, text, path, value[:80], remedy, **more))
 
     def type(self, node: Node, name: str, above: tuple[str, ...]) -> None:
-        """A value that should be of a named type."""
+        """A value that should be of a named type. One that was found sound before, of this type and equal, is not walked again."""
         if len(self.found) > _MOST or node.unknown or not node:
             return
+        key = (name, self.whole, self.behind, _bytes_of(node.value)) if above else (name, self.whole, self.behind, b"")
+        if key in _sound:
+            return
+        before = len(self.found)
+        self._walk(node, name, above)
+        if key[3] and len(self.found) == before:
+            if len(_sound) >= _MOST_SOUND:
+                _sound.clear()
+            _sound.add(key)
+
+    def _walk(self, node: Node, name: str, above: tuple[str, ...]) -> None:
         if not isinstance(node.value, MAPPING):
             self._mismatch(node, "a mapping")
             return

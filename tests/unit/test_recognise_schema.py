@@ -103,3 +103,13 @@ def test_documents_without_an_engine_are_nobodys_business() -> None:
     document = deployment()
     engine(document).update(image="nginx", args=[1])
     assert kinds(document) == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[1])
+def test_a_problem_is_told_each_time_also_between_objects_without_one(case: tuple[str, str, Change]) -> None:
+    wrong, right = deployment(), deployment()
+    case[2](wrong)
+    assert kinds(right) == kinds(right)
+    first = kinds(wrong)
+    assert (case[0], case[1]) in first
+    assert kinds(right) == [] and kinds(wrong) == first
