@@ -112,4 +112,5 @@ def test_a_problem_is_told_each_time_also_between_objects_without_one(case: tupl
     assert kinds(right) == kinds(right)
     first = kinds(wrong)
     assert (case[0], case[1]) in first
-    assert kinds(right) == [] and kinds(wrong) == first
+    assert kinds(right) == []
+    assert kinds(wrong) == first

@@ -47,7 +47,8 @@ import pulumi_kubernetes as k8s
 on = pulumi.ResourceOptions(provider=k8s.Provider("cluster", kubeconfig=Path("kubeconfig").read_text(), context="CONTEXT"))
 for index, each in enumerate(json.loads(Path("objects.json").read_text())):
     kind = each.pop("kind")
-    group = k8s.apps.v1 if each.pop("apiVersion") == "apps/v1" else k8s.core.v1
+    group, _, version = each.pop("apiVersion").rpartition("/")
+    group = getattr(getattr(k8s, group.partition(".")[0] or "core"), version)
     words = {re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key): value for key, value in each.items()}
     getattr(group, kind)(f"object-{index}", opts=on, **words)
 """
