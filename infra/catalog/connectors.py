@@ -1,4 +1,4 @@
-"""Which KV connectors switch the hybrid KV cache manager off."""
+"""Which KV connectors switch the hybrid KV cache manager off, or may."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,6 +18,13 @@ def unmanaged(transfer: Mapping[str, Any], version: Version | None = None) -> tu
     return tuple(
         name for name in names if not since("hybrid_by_connector", release) or (name in without and not _has(without[name], release))
     )
+
+
+def brought(transfer: Mapping[str, Any], version: Version | None = None) -> Mapping[str, Mapping[str, str]]:
+    """The connectors of which a package in the image decides whether the manager stays on, with their rows of the table."""
+    rows: Mapping[str, Mapping[str, str]] = table("kv_connectors.json")["elsewhere"]
+    decided = since("hybrid_by_connector", version or newest())
+    return {name: rows[name] for name in _members(transfer, 0) if decided and name in rows}
 
 
 def _has(first: str | None, release: Version) -> bool:

@@ -32,6 +32,11 @@ def api_problems(root: Node, source: Origin) -> Iterator[DocumentProblem]:
     if known is None or version in known["served"]:
         return
     whole, off = f"{group}/{version}", known["off"]
+    lost = known.get("gone", {}).get(version, {}).get(kind)
+    if lost:
+        text = f"{kind} of {whole} is gone since Kubernetes {lost}, and nothing of it is applied there"
+        yield DocumentProblem(source, KIND, text, node.path, whole, f"write {group}/{known['served'][0]}")
+        return
     gated = kind in data["only_off"].get(group, ())
     if kind not in off.get(version, ()) and not gated:
         there = data["moved"].get(f"{group} {kind}") or (f"{group}/{known['served'][0]}" if known["served"] else "")

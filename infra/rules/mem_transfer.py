@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
-from interlock.infra.catalog.connectors import unmanaged
+from interlock.infra.catalog.connectors import brought, unmanaged
 from interlock.infra.catalog.versions import first, newest, since
-from interlock.infra.facts import Bundle, Engine, Place, Workload
+from interlock.infra.facts import Bundle, Engine, Fact, Place, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.reading.planner import facts_of, refusals, request_of
 from interlock.infra.rules.reading.relations import member
@@ -41,6 +42,27 @@ def connectors(workload: Workload, bundle: Bundle, settings: Settings) -> Iterab
         yield Hit(place, text, f"remove --no-disable-hybrid-kv-cache-manager, or {remedy}", names, severity=_level(engine, sure=True))
     elif names and manager.absent:
         yield from _kept_whole(workload, bundle, Hit(place, f"{names} switches the hybrid KV cache manager off", remedy, names))
+    elif manager.absent:
+        yield from _may_keep(workload, stated, place)
+
+
+def _may_keep(workload: Workload, transfer: Mapping[str, Any], place: str) -> Iterable[Hit]:
+    """Connectors whose class comes from a package in the image, of which no manifest tells the release."""
+    facts = facts_of(workload)
+    if facts is None or not facts.complete:
+        return
+    states = any(layer.cache is Cache.STATE for layer in facts.kv_layers)
+    slide = sum(layer.cache is Cache.SLIDING for layer in facts.kv_layers)
+    for name, row in brought(transfer, workload.engine.release).items():
+        own = workload.engine.env.get(row["own"], Fact())
+        if not (states or slide):
+            return
+        effect = "the engine stops at its start" if states else f"{slide} of {len(facts.kv_layers)} layers keep the whole context"
+        why = f"{row['own']} keeps vLLM's class" if own.value else f"the image holds no {row['package']} or a later one"
+        text = f"{name} switches the hybrid KV cache manager off where {why}: {effect}"
+        remedy = f"take an image with {row['package']} or later and leave {row['own']} out, or use one of {_KEEPERS}"
+        sure = bool(own.known and own.value)
+        yield Hit(place, text, remedy, name, severity=Severity.WARNING if states or sure else Severity.INFO)
 
 
 def _level(engine: Engine, *, sure: bool) -> Severity:

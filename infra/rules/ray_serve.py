@@ -34,7 +34,7 @@ def _first(workload: Workload, name: str) -> Fact[str] | None:
     Severity.ERROR,
     demand="Direct streaming serves one model whose server is its own ingress.",
     reason="The builder raises when the application is built, or the processes disagree about who answers.",
-    source="ray 2.60: llm/_internal/serve/core/ingress/builder.py build_openai_app, _validate_direct_streaming_ingress_config",
+    source="ray 2.60: llm/_internal/serve/core/ingress/builder.py (_validate_direct_streaming_ingress_config); serve/_private/build_app.py",
     remedy="Leave the switch out, or give the application what it needs.",
     fault="direct-streaming",
     links=("https://docs.ray.io/en/latest/serve/llm/index.html",),
@@ -54,8 +54,18 @@ def direct_streaming(workload: Workload, bundle: Bundle, settings: Settings) -> 
             yield Hit(box.path or switch.path, text, "set it on the head and on every worker group", severity=Severity.WARNING)
 
 
+# The builders that hand the choice of a replica to a router of their own, which Serve runs behind its HAProxy only.
+_ROUTED = ("build_openai_app", "build_dp_openai_app", "build_pd_openai_app")
+
+
 def _refused(workload: Workload) -> Iterator[tuple[str, str, str]]:
-    """(what is wrong, fix, path) of each thing that the builder refuses."""
+    """(what is wrong, fix, path) of each thing that the builder, or Serve for it, refuses."""
+    boxes = _boxes(workload)
+    routed = [each for each in (workload.ray.deployments if workload.ray else ()) if each.builder in _ROUTED]
+    head = boxes[0] if boxes else None
+    if routed and head and not head.env_from and _PROXY not in head.env:
+        text = f"direct streaming attaches an ingress request router, which needs HAProxy, and the head has no {_PROXY}=1"
+        yield text, f"set {_PROXY}=1 on the head and on every worker group", ""
     for deployment in workload.ray.deployments if workload.ray else ():
         if deployment.builder == "build_openai_app" and deployment.configs > 1:
             text = f"direct streaming takes one LLM config, and the application has {deployment.configs}"

@@ -89,7 +89,7 @@ def _cache_folder(container: Container) -> Fact[str]:
     return base.map(lambda text: f"{text.rstrip('/')}/.cache/huggingface/hub")
 
 
-def _mount_of(container: Container, place: str) -> Mount | None:
+def mount_of(container: Container, place: str) -> Mount | None:
     """The volume mount in which a path lies: the longest that holds it."""
     holding = [mount for mount in container.mounts if f"{place.rstrip('/')}/".startswith(f"{mount.mount_path.rstrip('/')}/")]
     return max(holding, key=lambda mount: len(mount.mount_path), default=None)
@@ -115,7 +115,7 @@ def cache_read_only(workload: Workload, bundle: Bundle, settings: Settings) -> I
         return
     for _, container in engine_containers(workload):
         folder = _cache_folder(container)
-        mount = _mount_of(container, folder.get()) if folder.known else None
+        mount = mount_of(container, folder.get()) if folder.known else None
         if mount is None or not mount.read_only:
             continue
         offline = switched_on(container.env.get("HF_HUB_OFFLINE", Fact()))
@@ -166,7 +166,7 @@ def on_a_volume(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
         if not image.is_on_hub("vllm/vllm-openai") or pod.annotations or workload.engine.container not in ("", container.name):
             continue
         for what, fact, place in _opened(workload):
-            if place.startswith("/") and not place.startswith(_IN_IMAGE) and _mount_of(container, place) is None:
+            if place.startswith("/") and not place.startswith(_IN_IMAGE) and mount_of(container, place) is None:
                 text = f"{what} is {place}, and no volume is mounted there: the stock image holds nothing of that name"
                 remedy = f"mount the volume that holds it at {place.rsplit('/', 1)[0] or '/'}, or name the model by its id on the hub"
                 yield Hit(fact.path or where(workload, Place.VOLUMES), text, remedy, place)

@@ -100,3 +100,9 @@ def test_what_the_webhook_refuses_is_told(fault: str, document: Manifest) -> Non
 )
 def test_what_the_webhook_accepts_is_let_be(document: Manifest) -> None:
     assert [each.text() for each in found(document) if each.fault.startswith("kserve-")] == []
+
+
+def test_the_old_name_of_a_plain_deployment_is_warned_of_since_one_release_reads_only_the_new_one() -> None:
+    old = HPA | {"serving.kserve.io/deploymentMode": "RawDeployment"}
+    levels = [{each.severity.value for each in found(service(notes, scaleTarget=120)) if each.code == "DOC-002"} for notes in (old, HPA)]
+    assert levels == [{"warning"}, {"error"}]

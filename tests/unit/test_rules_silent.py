@@ -41,6 +41,12 @@ GPT, NEXT = "openai/gpt-oss-20b", "Qwen/Qwen3-Next-80B-A3B-Instruct"
         ("warning", connected(GPT, "LMCacheConnectorV1")),
         ("warning", connected(GPT, "MultiConnector", members=("NixlConnector", "FlexKVConnectorV1"))),
         ("warning", connected(GPT, "NixlConnector", image="v0.15.0")),
+        ("warning", connected(GPT, "P2pNcclConnector", image="v0.22.0")),
+        ("warning", connected(GPT, "MoRIIOConnector", image="v0.22.0")),
+        ("none", connected(GPT, "NixlConnector", image="v0.22.0")),
+        ("info", connected(GPT, "LMCacheMPConnector")),
+        ("warning", connected(NEXT, "LMCacheMPConnector")),
+        ("none", connected("Qwen/Qwen3-8B", "LMCacheMPConnector")),
         ("error", connected(NEXT, "LMCacheConnectorV1")),
         ("error", connected("Qwen/Qwen3-8B", "LMCacheConnectorV1", "--no-disable-hybrid-kv-cache-manager")),
         ("none", connected(GPT, "NixlConnector")),
@@ -99,7 +105,7 @@ def adapters(arguments: Manifest) -> None:
     arguments["llm_configs"][0]["lora_config"] = {"dynamic_lora_loading_path": "s3://a/b"}
 
 
-STREAMING = {"RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING": "1"}
+STREAMING = {"RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING": "1", "RAY_SERVE_ENABLE_HA_PROXY": "1"}
 BODIES = {"RAY_SERVE_ENABLE_HA_PROXY": "1", "RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY": "1"}
 
 
@@ -109,6 +115,7 @@ BODIES = {"RAY_SERVE_ENABLE_HA_PROXY": "1", "RAY_SERVE_INGRESS_REQUEST_ROUTER_FO
         ("RAY-018", "error", [variables(STREAMING), application(second)]),
         ("RAY-018", "error", [variables(STREAMING), application(adapters)]),
         ("RAY-018", "error", [variables(STREAMING), application(lambda each: each.update(ingress_cls_config={"ingress_cls": "a:B"}))]),
+        ("RAY-018", "error", [variables({"RAY_SERVE_LLM_ENABLE_DIRECT_STREAMING": "1"})]),
         ("RAY-018", "warning", [variables(STREAMING, workers=False)]),
         ("RAY-018", "none", [application(second), application(adapters)]),
         ("RAY-018", "none", [variables(STREAMING)]),
@@ -256,6 +263,10 @@ def version(api: str, kind: str) -> Manifest:
         ([server(), version("scheduling.k8s.io/v1", "PriorityClass")], ""),
         ([server(), version("scheduling.volcano.sh/v1beta1", "PodGroup")], ""),
         ([version("policy/v1beta1", "PodDisruptionBudget")], ""),
+        ([server(), version("networking.k8s.io/v1beta1", "ServiceCIDR")], "is gone since Kubernetes 1.37"),
+        ([server(), version("networking.k8s.io/v1beta1", "IPAddress")], "is gone since Kubernetes 1.37"),
+        ([server(), version("storage.k8s.io/v1beta1", "VolumeAttributesClass")], "is gone since Kubernetes 1.37"),
+        ([server(), version("networking.k8s.io/v1", "ServiceCIDR"), version("storage.k8s.io/v1", "VolumeAttributesClass")], ""),
     ],
 )
 def test_what_the_api_server_drops_or_does_not_serve_is_told(documents: list[Manifest], said: str) -> None:
