@@ -44,9 +44,7 @@ def reaches_the_daemon(workload: Workload, bundle: Bundle, settings: Settings) -
         elif _of_the_node(pod, container, folder):
             continue
         else:
-            told = (
-                f"no container of the pod runs vllm preload, and {folder}, where the engine looks for its socket, lies in the pod itself"
-            )
+            told = f"no container of the pod runs vllm preload, and {folder}, where the engine looks for its socket, lies in the pod itself"
             remedy = "run vllm preload in the pod or on the node, with the folder of its socket mounted, or load from the disk"
         falls = member(workload, _EXTRA, ["fallback"]).default(True)
         effect = "the engine stops at its start" if falls.value is False else "every start loads from the disk"
