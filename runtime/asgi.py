@@ -37,11 +37,3 @@ async def answer(send: Send, status: int, body: bytes, headers: Iterable[Header]
 def error(message: str, kind: str, code: str) -> bytes:
     """An error in OpenAI's form."""
     return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code}}).encode()
-
-
-def header(scope: Scope, name: bytes) -> bytes | None:
-    """The first header of that (lower case) name."""
-    for key, value in scope["headers"]:
-        if key == name:
-            return bytes(value)
-    return None

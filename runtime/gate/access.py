@@ -60,6 +60,8 @@ class Policy:
     """Bytes of a request."""
     capacity: int = 0
     """Requests that the engine takes at the same time before fairness among tenants counts; 0 = not known."""
+    transfers: bool = False
+    """Whether a router in front writes where another engine keeps blocks, and drops what a client wrote there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,7 @@ def read_policy(text: bytes) -> Policy:
         _names(found, "routes"),
         _take(found, "max_body_bytes", int, MOST_BODY),
         _take(found, "capacity", int, 0),
+        found.get("transfers") is True,
     )
 
 

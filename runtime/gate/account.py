@@ -12,6 +12,7 @@ from functools import lru_cache
 from interlock.runtime.asgi import App, Receive, Scope, Send
 from interlock.runtime.gate import routes, told
 from interlock.runtime.gate.counters import Counters, counters
+from interlock.runtime.gate.refusals import WRONG_KEYS
 from interlock.runtime.gate.ticket import FINISHED, Ticket, ticket_of
 from interlock.runtime.gate.usage import Usage
 from interlock.runtime.gate.watched import files
@@ -51,9 +52,11 @@ class Account:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes a request on, and looks at its answer."""
-        if scope["type"] != "http" or (scope["method"], routes.route_of(scope)) in routes.OPEN:
+        if scope["type"] not in ("http", "websocket"):
             return await self.app(scope, receive, send)
         ticket = ticket_of(scope)
+        if (scope.get("method", "GET"), ticket.route) in routes.OPEN:
+            return await self.app(scope, receive, send)
         told.WAITING.add(ticket.id)
         try:
             return await self.app(scope, receive, ticket.watch(send))
@@ -71,17 +74,19 @@ class Account:
 
     def note(self, ticket: Ticket, used: Usage) -> None:
         """Log and counters."""
-        answer = ticket.answer
+        answer, policy = ticket.answer, self.files.policy
         status = answer.status if answer and answer.status else LEFT
         first, queued = (answer.first if answer else -1.0), ticket.queued
-        policy = self.files.policy
         tenant = ticket.tenant if ticket.tenant in policy.tenants or ticket.tenant.startswith("(") else OTHER
         model = ticket.model if ticket.model in policy.models else OTHER if ticket.model else ""
         if self.counters:
             self.counters.note((tenant, model), status, used, first, queued)
-        seconds = time.monotonic() - ticket.began
+        if ticket.refused == WRONG_KEYS.code:
+            return
         named = ticket.route if ticket.route in routes.NAMED or ticket.route in policy.routes else OTHER
-        more = "".join(f',"{name}":{value:.4f}' for name, value in (("first_seconds", first), ("queue_seconds", queued)) if value >= 0)
+        more = f',"first_seconds":{first:.4f}' if first >= 0 else ""
+        if queued >= 0:
+            more += f',"queue_seconds":{queued:.4f}'
         if used.counted:
             more += f',"counted":"{used.counted}"'
         if ticket.refused:
@@ -90,6 +95,7 @@ class Account:
             more += f',"client_id":{json.dumps(ticket.client_id)}'
         if answer and answer.status and not answer.ended:
             more += ',"cut":true'
+        seconds = time.monotonic() - ticket.began
         self.say(
             f'{beginning(ticket.tenant, model, named)},"time":"{self.stamp()}","id":"{ticket.id}","status":{status},'
             f'"prompt_tokens":{used.prompt},"completion_tokens":{used.completion},"seconds":{seconds:.4f}{more}}}\n'.encode()

@@ -1,39 +1,40 @@
 """Pure arithmetic of limits, over stated time."""
 
+import math
 from collections.abc import Mapping
-from typing import NamedTuple
 
 MINUTE = 60.0
 
 
-class Bucket(NamedTuple):
-    """What is left of an amount per minute: at most one minute's worth, and less than nothing when more was used than was asked."""
-
-    level: float
-    at: float
-    """Seconds of a clock that never goes back."""
+Bucket = tuple[float, float]
+"""(what is left of an amount per minute, seconds of a clock that never goes back): at most one minute's worth, and less than nothing when
+more was used than was asked. A plain pair: every request makes several."""
+NO_LIMIT: Bucket = (math.inf, 0.0)
 
 
 def full(per_minute: float, now: float) -> Bucket:
     """One that nobody used."""
-    return Bucket(per_minute, now)
+    return per_minute, now
 
 
 def refilled(bucket: Bucket, per_minute: float, now: float) -> Bucket:
     """The same at a later time; an earlier one changes nothing."""
-    passed = max(now - bucket.at, 0.0)
-    return Bucket(min(bucket.level + passed * per_minute / MINUTE, per_minute), max(now, bucket.at))
+    level, at = bucket
+    if now > at:
+        level += (now - at) * per_minute / MINUTE
+        at = now
+    return (level, at) if level < per_minute else (per_minute, at)
 
 
 def wait(bucket: Bucket, per_minute: float, need: float) -> float:
     """Seconds until ``need`` may be taken: an amount above the whole minute's waits for a full bucket. 0 = now."""
-    lacks = min(need, per_minute) - bucket.level
-    return max(lacks, 0.0) * MINUTE / per_minute
+    lacks = (need if need < per_minute else per_minute) - bucket[0]
+    return lacks * MINUTE / per_minute if lacks > 0 else 0.0
 
 
 def take(bucket: Bucket, amount: float) -> Bucket:
     """After a use; a negative amount gives back."""
-    return Bucket(bucket.level - amount, bucket.at)
+    return bucket[0] - amount, bucket[1]
 
 
 def share(running: Mapping[str, int], wanted: Mapping[str, int], capacity: int, tenant: str) -> bool:

@@ -6,6 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from interlock.runtime.asgi import App, Receive, Scope, Send
 from interlock.runtime.gate import bucket, refusals
@@ -20,7 +21,7 @@ WINDOW_SECONDS = 10.0
 """A tenant's most requests at a time in this window and the one before keep room free for it."""
 
 
-class Account:
+class Use:
     """What one tenant uses at the moment."""
 
     __slots__ = ("before", "peak", "requests", "running", "since", "tokens")
@@ -46,54 +47,48 @@ class Limits:
     def __init__(self, app: App, folder: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         self.app, self.clock = app, clock
         self.files = files(folder or load(os.environ).access)
-        self.accounts: dict[str, Account] = {}
-        self.busy: dict[str, Account] = {}  # those that lately had a request
+        self.uses: dict[str, Use] = {}
+        self.busy: dict[str, Use] = {}  # of those that lately had a request
         self.running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets a tenant's request pass, counted, or refuses it. What has no tenant is not limited here: Keys refuses it."""
-        ticket = ticket_of(scope) if scope["type"] == "http" else None
-        tenant = self.files.policy.tenants.get(ticket.tenant) if ticket else None
-        if ticket is None or tenant is None or scope["method"] != "POST":
+        if scope["type"] != "http" or scope["method"] != "POST":
             return await self.app(scope, receive, send)
-        policy, now = self.files.policy, self.clock()
-        account = self.account(tenant, now)
-        asked = estimate(len(ticket.body or b""))
-        refusal = self.judge(account, tenant, policy, asked)
+        ticket, policy = ticket_of(scope), self.files.policy
+        tenant = policy.tenants.get(ticket.tenant)
+        if tenant is None:
+            return await self.app(scope, receive, send)
+        use, asked = self.use(tenant, self.clock()), estimate(len(ticket.body or b""))
+        refusal = self.judge(use, tenant, policy, asked)
         if refusal is not None:
             return await refuse(ticket, refusal, scope, receive, send)
-        self.busy[tenant.name] = account
-        self.begin(account, asked)
+        self.busy[tenant.name] = use
+        self.begin(use, asked)
         try:
             return await self.app(scope, receive, ticket.watch(send))
         finally:
-            self.end(account, ticket, asked)
+            self.end(use, ticket, asked)
 
-    def account(self, tenant: Tenant, now: float) -> Account:
-        """The tenant's account at this moment. A limit that was changed holds from now on."""
-        found = self.accounts.get(tenant.name)
+    def use(self, tenant: Tenant, now: float) -> Use:
+        """What the tenant uses at this moment. A limit that was changed holds from now on; without one nothing is ever used up, so that
+        one which is set later begins with a full minute."""
+        found = self.uses.get(tenant.name)
         if found is None:
-            found = self.accounts[tenant.name] = Account(tenant, now)
-        found.requests = self.level(found.requests, tenant.requests_per_minute, now)
-        found.tokens = self.level(found.tokens, tenant.tokens_per_minute, now)
+            found = self.uses[tenant.name] = Use(tenant, now)
+        requests, tokens = tenant.requests_per_minute, tenant.tokens_per_minute
+        found.requests = bucket.refilled(found.requests, requests, now) if requests else bucket.NO_LIMIT
+        found.tokens = bucket.refilled(found.tokens, tokens, now) if tokens else bucket.NO_LIMIT
         return found
 
-    @staticmethod
-    def level(held: bucket.Bucket, per_minute: int, now: float) -> bucket.Bucket:
-        """What is left now; without a limit nothing is ever used up, so that one which is set later begins with a full minute."""
-        return bucket.refilled(held, per_minute, now) if per_minute else bucket.full(math.inf, now)
-
-    def judge(self, account: Account, tenant: Tenant, policy: Policy, tokens: int) -> Refusal | None:
+    def judge(self, use: Use, tenant: Tenant, policy: Policy, tokens: int) -> Refusal | None:
         """Why not now; None = it may."""
-        if tenant.concurrency and account.running >= tenant.concurrency:
+        if tenant.concurrency and use.running >= tenant.concurrency:
             return refusals.CONCURRENCY
-        for per_minute, held, need, refusal in (
-            (tenant.requests_per_minute, account.requests, 1, refusals.REQUESTS),
-            (tenant.tokens_per_minute, account.tokens, tokens, refusals.TOKENS),
-        ):
-            seconds = bucket.wait(held, per_minute, need) if per_minute else 0.0
-            if seconds:
-                return Refusal(refusal.status, refusal.kind, refusal.code, refusal.text, seconds)
+        if tenant.requests_per_minute and (seconds := bucket.wait(use.requests, tenant.requests_per_minute, 1)):
+            return replace(refusals.REQUESTS, wait=seconds)
+        if tenant.tokens_per_minute and (seconds := bucket.wait(use.tokens, tenant.tokens_per_minute, tokens)):
+            return replace(refusals.TOKENS, wait=seconds)
         return None if self.fair(tenant.name, policy.capacity) else refusals.SHARE
 
     def fair(self, name: str, capacity: int) -> bool:
@@ -101,21 +96,21 @@ class Limits:
         if self.running * 2 < capacity or not capacity:
             return True
         now = self.clock()
-        wanted = {each: account.wanted(now) for each, account in self.busy.items()}
+        wanted = {each: use.wanted(now) for each, use in self.busy.items()}
         for each in [each for each, count in wanted.items() if not count]:
             del self.busy[each], wanted[each]
-        return bucket.share({each: account.running for each, account in self.busy.items()}, wanted, capacity, name)
+        return bucket.share({each: use.running for each, use in self.busy.items()}, wanted, capacity, name)
 
-    def begin(self, account: Account, asked: int) -> None:
+    def begin(self, use: Use, asked: int) -> None:
         """Takes what one request needs, tokens by an estimate."""
-        account.requests, account.tokens = bucket.take(account.requests, 1), bucket.take(account.tokens, asked)
-        account.running += 1
+        use.requests, use.tokens = bucket.take(use.requests, 1), bucket.take(use.tokens, asked)
+        use.running += 1
         self.running += 1
-        account.peak = max(account.peak, account.running)
+        use.peak = max(use.peak, use.running)
 
-    def end(self, account: Account, ticket: Ticket, asked: int) -> None:
+    def end(self, use: Use, ticket: Ticket, asked: int) -> None:
         """Settles it by what was used."""
-        account.running -= 1
+        use.running -= 1
         self.running -= 1
         used = ticket.used()
-        account.tokens = bucket.take(account.tokens, (used.prompt or asked) + used.completion - asked)
+        use.tokens = bucket.take(use.tokens, (used.prompt or asked) + used.completion - asked)

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from interlock.runtime.asgi import App, Receive, Scope, Send
 from interlock.runtime.gate.access import CLASSES
 from interlock.runtime.gate.body import answer_tokens, with_field
-from interlock.runtime.gate.refusals import GONE, TOO_LARGE, refuse
-from interlock.runtime.gate.ticket import GoneError, Ticket, TooLargeError, ticket_of
+from interlock.runtime.gate.refusals import refuse, unread
+from interlock.runtime.gate.ticket import Ticket, ticket_of
 from interlock.runtime.gate.usage import estimate
 from interlock.runtime.gate.watched import files
 from interlock.runtime.spec import load
@@ -29,6 +29,8 @@ BY_BODY = frozenset(
         "/invocations", "/v1/systemone", "/v1/decisions",
     }
 )  # fmt: skip
+ORDERED = BY_BODY | BY_HEADER
+LENGTH = b"content-length"
 MOST_ANSWER = 32_768
 """Tokens that a stated answer counts at most."""
 
@@ -50,13 +52,11 @@ class Priority:
         if scope["type"] != "http" or scope["method"] != "POST":
             return await self.app(scope, receive, send)
         ticket = ticket_of(scope)
-        scope["headers"] = [each for each in scope["headers"] if each[0] != HEADER]
-        if ticket.route not in BY_BODY | BY_HEADER:  # nothing to read: some of these answer whoever asks
+        if ticket.route not in ORDERED:  # nothing to read: some of these answer whoever asks
+            scope["headers"] = [each for each in scope["headers"] if each[0] != HEADER]
             return await self.app(scope, receive, send)
-        try:
-            await ticket.read(receive, self.files.policy.most_body)
-        except (TooLargeError, GoneError) as error:
-            return await refuse(ticket, TOO_LARGE if isinstance(error, TooLargeError) else GONE, scope, receive, send)
+        if ticket.body is None and (refusal := await unread(ticket, receive, self.files.policy.most_body)):
+            return await refuse(ticket, refusal, scope, receive, send)
         self.order(ticket, scope)
         return await self.app(scope, ticket.replay(receive), send)
 
@@ -64,9 +64,9 @@ class Priority:
         """Writes the priority where the route reads it."""
         asked, body = ticket.parse(), ticket.body or b""
         ticket.priority = deadline(self.clock(), ticket.kind, estimate(len(body)), answer_tokens(body))
-        headers = [*scope["headers"], (HEADER, str(ticket.priority).encode())]
+        stated = {HEADER: b"%d" % ticket.priority}
         if ticket.route in BY_BODY and asked is not None:
             ticket.body = with_field(body, asked, b"priority", ticket.priority)
-            length = str(len(ticket.body)).encode()
-            headers = [(name, length if name == b"content-length" else value) for name, value in headers]
-        scope["headers"] = headers
+            if LENGTH in ticket.heads:  # a body in chunks has none
+                stated[LENGTH] = b"%d" % len(ticket.body)
+        scope["headers"] = [each for each in scope["headers"] if each[0] not in stated] + list(stated.items())

@@ -17,6 +17,8 @@ LONGEST_ID = 64
 _process = [os.urandom(6).hex()]
 _count = itertools.count()
 os.register_at_fork(after_in_child=lambda: _process.__setitem__(0, os.urandom(6).hex()))
+SWITCHED, REJECTED = 101, 403
+"""Statuses of a WebSocket that was opened, and of one that was not (ASGI: closed before it is accepted)."""
 READ_MOST = 1 << 20
 """Bytes of a whole answer in whose end `usage` is looked for."""
 
@@ -31,44 +33,27 @@ class GoneError(Exception):
 
 class Ticket:
     """One request. ``heard``: its body came to its end, so nothing more is waited for. ``id``: ours, under which the engine knows it
-    too; a client's own id could be another request's."""
+    too; a client's own id could be another request's. ``heads``: the client's headers, of equal names the first."""
 
-    __slots__ = (
-        "answer",
-        "asked",
-        "began",
-        "body",
-        "client_id",
-        "heard",
-        "id",
-        "kind",
-        "model",
-        "priority",
-        "queued",
-        "refused",
-        "route",
-        "tenant",
-        "usage",
-    )
+    client_id = tenant = kind = model = refused = ""
+    body: bytes | None = None
+    heard = False
+    asked: Asked | None = None
+    answer: "Answer | None" = None
+    usage: Usage | None = None
+    queued = -1.0
+    priority: int | None = None
+    replayed: Receive | None = None
 
     def __init__(self, scope: Scope) -> None:
         self.began = time.monotonic()
-        self.id, self.client_id = f"{_process[0]}{next(_count):012x}", ""
-        self.tenant = self.kind = self.model = self.refused = ""
+        self.id = f"{_process[0]}{next(_count):012x}"
         self.route = route_of(scope)
-        self.body: bytes | None = None
-        self.heard = False
-        self.asked: Asked | None = None
-        self.answer: Answer | None = None
-        self.usage: Usage | None = None
-        self.queued = -1.0
-        self.priority: int | None = None
-        headers = []
-        for name, value in scope["headers"]:
-            if name == REQUEST_ID:
-                self.client_id = value[:LONGEST_ID].decode("latin-1")
-            else:
-                headers.append((name, value))
+        headers = scope["headers"]
+        self.heads: dict[bytes, bytes] = dict(reversed(headers))
+        if REQUEST_ID in self.heads:
+            self.client_id = self.heads[REQUEST_ID][:LONGEST_ID].decode("latin-1")
+            headers = [each for each in headers if each[0] != REQUEST_ID]
         scope["headers"] = [*headers, (REQUEST_ID, self.id.encode())]
         scope[PLACE] = self
 
@@ -76,18 +61,19 @@ class Ticket:
         """The whole body. Raises TooLargeError and GoneError."""
         if self.body is not None:
             return self.body
-        parts, size, more = list[bytes](), 0, True
-        while more:
-            message = await receive()
+        message = await receive()
+        parts, size = [message.get("body", b"")], 0
+        while True:
             if message["type"] != "http.request":
                 raise GoneError
-            part = message.get("body", b"")
-            size += len(part)
-            more = message.get("more_body", False)
-            self.heard = not more
+            size += len(parts[-1])
+            self.heard = not message.get("more_body", False)
             if size > most:
                 raise TooLargeError
-            parts.append(part)
+            if self.heard:
+                break
+            message = await receive()
+            parts.append(message.get("body", b""))
         self.body = parts[0] if len(parts) == 1 else b"".join(parts)
         return self.body
 
@@ -98,19 +84,21 @@ class Ticket:
         return self.asked
 
     def replay(self, receive: Receive) -> Receive:
-        """``receive`` for the application, when the body was read here."""
+        """``receive`` for the application, when the body was read here: first the body as it then is, afterwards what the client sends."""
         if self.body is None:
             return receive
-        given = False
+        if self.replayed is None:
+            given = False
 
-        async def again() -> Message:
-            nonlocal given
-            if given:
-                return await receive()
-            given = True
-            return {"type": "http.request", "body": self.body, "more_body": False}
+            async def again() -> Message:
+                nonlocal given
+                if given:
+                    return await receive()
+                given = True
+                return {"type": "http.request", "body": self.body, "more_body": False}
 
-        return again
+            self.replayed = again
+        return self.replayed
 
     def used(self) -> Usage:
         """Tokens, once the answer is over; the same for everybody who asks."""
@@ -145,14 +133,19 @@ class Answer:
 
     async def say(self, message: Message) -> None:
         """Passes on a message of the answer."""
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = message.get("headers", ())
-            self.stream = any(name == b"content-type" and value.startswith(b"text/event-stream") for name, value in headers)
-            message = {**message, "headers": [*headers, (REQUEST_ID, self.ticket.id.encode())]}
-        elif message["type"] == "http.response.body":
+        kind = message["type"]
+        if kind == "http.response.body":
             self.look(message.get("body", b""))
             self.ended = not message.get("more_body", False)
+        elif kind == "http.response.start":
+            self.status = message["status"]
+            headers = [*message.get("headers", ()), (REQUEST_ID, self.ticket.id.encode())]
+            self.stream = dict(headers).get(b"content-type", b"").startswith(b"text/event-stream")
+            message = {**message, "headers": headers}
+        elif kind == "websocket.accept":
+            self.status = SWITCHED
+        elif kind == "websocket.close":
+            self.status, self.ended = self.status or REJECTED, True
         await self.send(message)
 
     def look(self, data: bytes) -> None:
@@ -175,7 +168,7 @@ class Answer:
         if told is not None:
             usage.prompt, usage.completion, usage.counted = told[0], told[1], "engine"
             self.ticket.queued = told[2]
-        elif not usage.counted and self.events > 0:
+        elif self.events > usage.completion and not (usage.counted and self.ended):  # a stream that was cut has not told all
             usage.completion, usage.counted = self.events, "events"
         return usage
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 _DECODER = json.JSONDecoder()
 _USAGE = b'"usage":'
-_PROMPT, _COMPLETION = ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens")
 BYTES_PER_TOKEN = 4
 """Of a prompt whose tokens nobody has counted: text in English has about so many."""
 
@@ -30,12 +29,18 @@ def stated(data: bytes) -> tuple[int, int] | None:
         return None
     if not isinstance(found, dict):
         return None
-    prompt, completion = (next((found[name] for name in names if isinstance(found.get(name), int)), 0) for names in (_PROMPT, _COMPLETION))
-    return prompt, completion
+    prompt = found.get("prompt_tokens", found.get("input_tokens"))
+    completion = found.get("completion_tokens", found.get("output_tokens"))
+    return prompt if isinstance(prompt, int) else 0, completion if isinstance(completion, int) else 0
 
 
 def events(data: bytes) -> int:
-    """Events of a stream that carry something which was written; the first of a chat says only whose turn it is."""
+    """Events of a stream that carry something which was written; the first of a chat says only whose turn it is.
+
+    Where events have names (messages, responses), those count that end in "delta"; one at the end of a message tells its usage.
+    """
+    if b"event: " in data:
+        return data.count(b"delta\ndata: {") - data.count(b"event: message_delta\n")
     return data.count(b"data: {") - data.count(b'"delta":{"role":') - data.count(b'"choices":[]')
 
 

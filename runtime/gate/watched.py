@@ -1,4 +1,8 @@
-"""The mounted files, read again when they change. What cannot be read leaves the former content in force, and is said once."""
+"""The mounted files, read again when they change. Trouble is said once.
+
+A file that cannot be understood leaves the former content in force: whoever wrote it half writes it again. One that is not there any
+more does so for five minutes, which is longer than any swap of a volume; then it counts as one that lets nobody in.
+"""
 
 import os
 import time
@@ -12,6 +16,8 @@ Content = TypeVar("Content")
 
 PERIOD_SECONDS = 1.0
 """How often a file is looked at, at most: with the next request after that time."""
+KEPT_SECONDS = 300.0
+"""How long the content of a file that is gone stays in force."""
 MOST_BYTES = 16 << 20
 POLICY, KEYS = "access.json", "keys.json"
 
@@ -20,8 +26,9 @@ class Watched(Generic[Content]):
     """One file. Without content so far it holds ``nothing``, which lets nobody in."""
 
     def __init__(self, path: str, read: Callable[[bytes], Content], nothing: Content) -> None:
-        self.path, self.read, self.content = path, read, nothing
+        self.path, self.read, self.content, self.nothing = path, read, nothing, nothing
         self.looked, self.stamp, self.trouble = time.monotonic(), (0, 0, 0), ""
+        self.seen = self.looked
         self.look()
 
     def now(self) -> Content:
@@ -36,17 +43,25 @@ class Watched(Generic[Content]):
         """Reads the file when it is another than before."""
         try:
             there = os.stat(self.path)  # through the links by which a kubelet swaps a volume
+            self.seen = time.monotonic()
             stamp = (there.st_ino, there.st_mtime_ns, there.st_size)
             if stamp == self.stamp:
                 return None
             with open(self.path, "rb") as file:
                 content = self.read(file.read(MOST_BYTES))
         except OSError as error:
-            return self.say(f"{self.path}: {error.strerror}; what was read before stays in force")
+            return self.gone(error.strerror or type(error).__name__)
         except AccessError as error:
             return self.say(f"{self.path}: {error}; what was read before stays in force")
         self.content, self.stamp, self.trouble = content, stamp, ""
         return words.say(f"{self.path} was read")
+
+    def gone(self, why: str) -> None:
+        """The file cannot be opened."""
+        if time.monotonic() - self.seen < KEPT_SECONDS:
+            return self.say(f"{self.path}: {why}; what was read before stays in force for {KEPT_SECONDS:.0f} s")
+        self.content, self.stamp = self.nothing, (0, 0, 0)
+        return self.say(f"{self.path}: {why}; nobody is let in until it is there again")
 
     def say(self, text: str) -> None:
         """Says it, once."""

@@ -30,7 +30,7 @@ def test_no_minute_gives_more_than_two_minutes_worth_and_what_is_refused_is_poss
     for pause, need in uses:
         now += pause
         held = bucket.refilled(held, rate, now)
-        assert held.level <= rate
+        assert held[0] <= rate
         seconds = bucket.wait(held, rate, need)
         if seconds:
             later = bucket.refilled(held, rate, now + seconds + 1e-6)

@@ -242,6 +242,7 @@ def test_no_line_and_no_series_holds_a_key_or_a_word_of_a_prompt(gate: Gate, cap
     [
         ("/v1/completions", {}, "usage"),
         ("/v1/messages", {}, "usage"),
+        ("/v1/messages", {"stream": True}, "usage"),
         ("/v1/completions", {"stream": True}, "events"),
         ("/v1/chat/completions", {"stream": True}, "events"),
         ("/v1/chat/completions", {"stream": True, "stream_options": {"include_usage": True}}, "usage"),
@@ -280,9 +281,11 @@ def test_what_the_engine_counted_is_taken_before_what_the_answer_says(tmp_path: 
     assert not told.WAITING
 
 
-def test_a_client_that_leaves_is_charged_for_what_was_sent(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("path", "pieces"), [("/v1/completions", 4), ("/v1/chat/completions", 5), ("/v1/messages", 6)])
+def test_a_client_that_leaves_is_charged_for_what_was_sent(tmp_path: Path, path: str, pieces: int) -> None:
+    """Chats and messages begin with events in which nothing is written."""
     gate = Gate(tmp_path, FakeVllm(tokens=50))
-    gate.ask(body={"stream": True}, leaves=4)
+    gate.ask(path=path, body={"stream": True}, leaves=pieces)
     assert (gate.lines[0]["completion_tokens"], gate.lines[0]["cut"], gate.engine.running) == (4, True, 0)
 
 

@@ -21,6 +21,12 @@ ROUTES = {
     ("POST", "/v1/unload_lora_adapter"),
     ("GET", "/version"),
 }
+FIXED = {
+    "/health": "",
+    "/version": {"version": "0.32.0"},
+    "/tokenize": {"count": 2, "max_model_len": 1024, "tokens": [77, 78], "token_strs": None},
+}
+"""Answers that depend on nothing."""
 
 
 @dataclass
@@ -61,16 +67,24 @@ class FakeVllm:
             return 200, {"content": [], "usage": {"input_tokens": 5, "output_tokens": self.tokens}}
         if path == "/v1/load_lora_adapter":
             self.adapters[asked["lora_name"]] = asked["lora_path"]
-        if path == "/v1/unload_lora_adapter" and self.adapters.pop(asked["lora_name"], None) is None:
-            return 404, {"error": {"message": f"The lora adapter '{asked['lora_name']}' cannot be found."}}
+            return 200, f"Success: LoRA adapter '{asked['lora_name']}' added successfully."
+        if path == "/v1/unload_lora_adapter":
+            if self.adapters.pop(asked["lora_name"], None) is None:
+                return 404, {"error": {"message": f"The lora adapter '{asked['lora_name']}' cannot be found."}}
+            return 200, f"Success: LoRA adapter '{asked['lora_name']}' removed successfully."
+        if path in FIXED:
+            return 200, FIXED[path]
         if path == "/v1/models":
             return 200, {"object": "list", "data": [{"id": name} for name in ("chat", *self.adapters)]}
         return 200, {"choices": [{"text": 'a "usage":{"prompt_tokens":9} b'}], "usage": usage}
 
     async def stream(self, send: Send, path: str, asked: dict[str, Any]) -> None:
         """Events as vLLM writes them."""
-        chat = path == "/v1/chat/completions"
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream; charset=utf-8")]})
+        if path == "/v1/messages":
+            await self.messages(send)
+            return
+        chat = path == "/v1/chat/completions"
         if chat:
             await event(send, {"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]})
         for _ in range(self.tokens):
@@ -81,15 +95,29 @@ class FakeVllm:
         await send({"type": "http.response.body", "body": b"data: [DONE]\n\n", "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
+    async def messages(self, send: Send) -> None:
+        """Events of Anthropic's form: the usage at the begin says that nothing is written yet."""
+        await event(send, {"type": "message_start", "message": {"usage": {"input_tokens": 5, "output_tokens": 0}}})
+        await event(send, {"type": "content_block_start", "content_block": {"type": "text", "text": ""}, "index": 0})
+        for _ in range(self.tokens):
+            await asyncio.sleep(self.pause)
+            await event(send, {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "a"}, "index": 0})
+        await event(send, {"type": "content_block_stop", "index": 0})
+        await event(send, {"type": "message_delta", "delta": {}, "usage": {"input_tokens": 5, "output_tokens": self.tokens}})
+        await event(send, {"type": "message_stop"})
+        await send({"type": "http.response.body", "body": b""})
+
 
 async def event(send: Send, data: dict[str, Any]) -> None:
-    """One event."""
-    await send(
-        {"type": "http.response.body", "body": b"data: " + json.dumps(data, separators=(",", ":")).encode() + b"\n\n", "more_body": True}
-    )
+    """One event; in Anthropic's form it has a name."""
+    named = f"event: {data['type']}\n" if "type" in data else ""
+    text = f"{named}data: {json.dumps(data, separators=(',', ':'))}\n\n"
+    await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
 
 
 async def whole(send: Send, status: int, data: Any) -> None:
-    """An answer in one piece."""
-    await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"application/json")]})
-    await send({"type": "http.response.body", "body": json.dumps(data, separators=(",", ":")).encode()})
+    """An answer in one piece: JSON, or a text as it is."""
+    text = isinstance(data, str)
+    headers = [] if text else [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": data.encode() if text else json.dumps(data, separators=(",", ":")).encode()})

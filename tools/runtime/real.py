@@ -30,6 +30,7 @@ class RealContainer(Container):
     watched: bool = True
     others: tuple[str, ...] = ()
     """Shared memory that was there before."""
+    served: str = "tiny"
 
     def start(self, *command: str) -> "RealContainer":
         self.others = tuple(leftovers.there(SHM))
@@ -42,9 +43,22 @@ class RealContainer(Container):
 
     def serve(self) -> tuple[str, ...]:
         model = env.model(env.folder(), "dense")
-        fixed = ("--host", "127.0.0.1", "--served-model-name", "tiny", "--dtype", "float32", "--enforce-eager", "--max-model-len", "1024")
+        fixed = ("--host", "127.0.0.1", "--served-model-name", self.served, "--dtype", "float32", "--enforce-eager")
         ours = ("--middleware", MIDDLEWARE) if self.watched else ()
-        return ("vllm", "serve", str(model), "--port", str(self.port), *fixed, *ours, "--shutdown-timeout", "20", *self.arguments)
+        return (
+            "vllm",
+            "serve",
+            str(model),
+            "--port",
+            str(self.port),
+            *fixed,
+            "--max-model-len",
+            "1024",
+            *ours,
+            "--shutdown-timeout",
+            "20",
+            *self.arguments,
+        )
 
     def inside(self) -> dict[str, str]:
         return {**ENVIRONMENT, "PATH": f"{env.folder() / 'bin'}{os.pathsep}{os.environ['PATH']}"}
