@@ -9,11 +9,11 @@ from rich.text import Text
 
 from interlock.infra.plan.access import limits
 from interlock.infra.plan.costs import Cost, costliest
+from interlock.infra.plan.derive.held import NOT_HELD
 from interlock.infra.plan.holders import PlannedTenant
 from interlock.infra.plan.ray import NEEDED
 from interlock.infra.plan.reasons import Reason
 from interlock.infra.plan.types import ClusterPlan, Offer, PlannedServer
-from interlock.infra.plan.unmet import unmet
 from interlock.infra.rules.findings import Finding, Severity
 from interlock.infra.sizing import SizingResult
 from interlock.infra.values import plural
@@ -33,7 +33,7 @@ def plan_tables(plan: ClusterPlan, fits: Sequence[SizingResult], why: Sequence[s
     dear = costliest(plan)
     if dear:
         parts.append(costs(dear))
-    parts += [Text(f"{name}: {text}\n", style="yellow") for name, text in not_met(plan, fits)]
+    parts += [Text(f"{name}: {why.reason}\n", style="yellow") for name, why in not_met(plan)]
     parts += [Text(f"{name} would need Ray: {why.reason}\n", style="yellow") for name, why in needs_ray(plan)]
     parts += [reasons(server) for server in plan.servers if server.name in why]
     parts.append(findings(plan.findings))
@@ -93,10 +93,9 @@ def needs_ray(plan: ClusterPlan) -> list[tuple[str, Reason]]:
     return [(each.name, each.why["ray"]) for each in plan.servers if each.why["ray"].value == NEEDED]
 
 
-def not_met(plan: ClusterPlan, fits: Sequence[SizingResult]) -> list[tuple[str, str]]:
+def not_met(plan: ClusterPlan) -> list[tuple[str, Reason]]:
     """Servers whose wished load does not surely fit, with the arithmetic."""
-    found = ((server.name, unmet(server, fit)) for server, fit in zip(plan.servers, fits, strict=True))
-    return [(name, text) for name, text in found if text]
+    return [(each.name, each.why["load"]) for each in plan.servers if "load" in each.why and each.why["load"].value == NOT_HELD]
 
 
 def size(server: PlannedServer) -> str:

@@ -111,7 +111,7 @@ def _server(config: ClusterConfig, server: PlannedServer) -> ServerOutput:
         min_replicas=server.replicas,
         max_replicas=server.max_replicas,
         limits=Limits(
-            max_model_len=engine.max_model_len,
+            max_model_len=engine.length,
             max_num_seqs=engine.max_num_seqs,
             longest_answer_seconds=server.times.longest_answer,
         ),

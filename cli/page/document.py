@@ -34,7 +34,7 @@ def page(plan: ClusterPlan, fits: Sequence[SizingResult]) -> str:
     servers = [_server(plan, server, fit) for server, fit in zip(plan.servers, fits, strict=True)]
     body = [
         _summary(plan),
-        _found(plan, fits),
+        _found(plan),
         _costs(plan),
         tag("h2", "Nodes"),
         [pool_section(plan, pool) for pool in plan.pools],
@@ -61,7 +61,7 @@ def _summary(plan: ClusterPlan) -> Html:
     return tag("header", tag("h1", plan.stack), tag("p", where), tag("p", chips))
 
 
-def _found(plan: ClusterPlan, fits: Sequence[SizingResult]) -> Html:
+def _found(plan: ClusterPlan) -> Html:
     """What is about nothing that is drawn, and where the errors stand."""
     links = dict.fromkeys(
         (each.subject.kind.lower(), each.subject.name) for each in plan.refused if each.subject.kind in ("Server", "Pool")
@@ -69,7 +69,7 @@ def _found(plan: ClusterPlan, fits: Sequence[SizingResult]) -> Html:
     told = [tag("a", f"{kind} {name}", href=f"#{kind}-{name}") for kind, name in links]
     where = tag("p", "errors at: ", [[link, " "] for link in told]) if told else ""
     ray = [tag("p", tag("b", f"{name} would need Ray: "), why.reason) for name, why in needs_ray(plan)]
-    unmet = [tag("p", tag("b", f"{name}: "), text) for name, text in not_met(plan, fits)]
+    unmet = [tag("p", tag("b", f"{name}: "), why.reason) for name, why in not_met(plan)]
     return html([where, others(plan), unmet, ray])
 
 

@@ -2,11 +2,11 @@
 
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from interlock.infra.engine.options import problem, words
-from interlock.infra.sizing.follows import LARGEST, WHOLE, whole
+from interlock.infra.sizing.follows import AUTO, LARGEST, WHOLE, whole
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
@@ -20,13 +20,24 @@ class EngineArgs(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
 
-    @field_validator("max_model_len", "max_num_seqs", "max_num_batched_tokens", "max_num_queued_tokens", mode="before")
+    @field_validator(
+        "max_model_len", "max_num_seqs", "max_num_batched_tokens", "max_num_queued_tokens", "kv_cache_memory_bytes", mode="before"
+    )
     @classmethod
-    def _as_the_parser_reads_it(cls, value: Any) -> Any:
-        try:
-            return (max(whole(value), 0) or value) if isinstance(value, str) else value
-        except ValueError:
-            raise ValueError(f"{value[:40]!r} is not an integer such as {WHOLE}") from None
+    def _as_the_parser_reads_it(cls, value: Any, field: ValidationInfo) -> Any:
+        if not isinstance(value, str):
+            return value
+        number = whole(value)
+        if number < 0 and field.field_name != "max_model_len":
+            raise ValueError(f"{value[:40]!r} is not a number such as {WHOLE}: only max_model_len may be left to the engine")
+        return number
+
+    @field_validator("max_model_len")
+    @classmethod
+    def _a_length(cls, value: int | None) -> int | None:
+        if value is not None and value < 1 and value != AUTO:
+            raise ValueError(f"{value} is no length: a number of tokens from 1 on, or auto")
+        return value
 
     tensor_parallel_size: int | None = Field(default=None, ge=1, le=64)
     """GPUs that share each layer (TP)."""
@@ -42,8 +53,8 @@ class EngineArgs(BaseModel):
     """Quantization method; omit for what the checkpoint says."""
     kv_cache_dtype: str | None = None
     """Type of the KV cache (auto, fp8, ...)."""
-    max_model_len: int | None = Field(default=None, ge=1, le=LARGEST)
-    """Longest request in tokens, prompt and answer."""
+    max_model_len: int | None = Field(default=None, ge=AUTO, le=LARGEST)
+    """Longest request in tokens, prompt and answer; auto (or -1): the engine takes what its KV cache holds, known only when it runs."""
     max_num_seqs: int | None = Field(default=None, ge=1, le=LARGEST)
     """Requests in one step."""
     max_num_batched_tokens: int | None = Field(default=None, ge=1, le=LARGEST)
@@ -143,6 +154,11 @@ class EngineArgs(BaseModel):
     def apart(self) -> int:
         """Groups of TP x PP ranks, each on cards of its own: DP x PCP."""
         return self.dp * self.pcp
+
+    @property
+    def length(self) -> int | None:
+        """Tokens of the longest request; None where the model or the engine decides it."""
+        return None if self.max_model_len == AUTO else self.max_model_len
 
     @property
     def gpus(self) -> int:

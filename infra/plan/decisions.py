@@ -29,6 +29,7 @@ DECISIONS: Mapping[str, tuple[str, ...]] = {
     "gpus": _SIZE,
     "pipeline_parallel_size": _SIZE,
     "enable_expert_parallel": _SIZE,
+    "load": _LOAD,
     "ray": ("wishes", "longest_answer_seconds", "model", "pools", "servers", *_SIZE),
     "layout": ("balance", *_SIZE),
     "api_servers": _SIZE,

@@ -47,7 +47,7 @@ def predicted_step(made: Engine, shape: ModelShape, offloaded: int) -> float | N
         weights=shape.weight_bytes,
         width=shape.width,
         tokens=engine.max_num_batched_tokens or _TOKENS,
-        context=engine.max_model_len or shape.max_position or 0,
+        context=engine.length or shape.max_position or 0,
         ranks=engine.gpus,
         offloaded=offloaded,
     )

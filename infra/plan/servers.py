@@ -15,6 +15,7 @@ from interlock.infra.engine.args import EngineArgs, ServeArgs
 from interlock.infra.facts.room import DAEMON_CORES, DAEMON_GIB
 from interlock.infra.plan.access import decide_access, middleware
 from interlock.infra.plan.derive.engine import Engine, engines, most_replicas, version_of
+from interlock.infra.plan.derive.held import held_load
 from interlock.infra.plan.flows import server_flows
 from interlock.infra.plan.holders import PlannedAccess
 from interlock.infra.plan.layout import Layout, group_of
@@ -57,10 +58,10 @@ def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, 
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     image = tracks()[server.image.track.value]
     shape = model_shape(server.model, server.engine.quantization)
-    why = {"weights": _weights(shape), **made.why, "ray": ray_decision(config, index, made.layout)}
+    why = {"weights": _weights(shape), **made.why, **_load(server, made), "ray": ray_decision(config, index, made.layout)}
     engine, lies, offloaded = made.args, made.layout, made.fit.offloaded if made.fit else 0
     demand = PodDemand(server.name, most_replicas(server), lies.units, lies.nodes)
-    crowded = beyond_its_share(pool, engine) or beyond_quota(room.quota, demand.units * demand.pods)
+    crowded = beyond_its_share(pool, made.part) or beyond_quota(room.quota, demand.units * demand.pods)
     rollout = decide_rollout(server, demand, room.free, why, left=room.quota, crowded=crowded)
     store = weights_store(config, server)
     start = server_start(server, engine, pool, store, weights=shape.weight_bytes, nodes=lies.nodes)
@@ -114,6 +115,12 @@ def _identity(config: ClusterConfig, index: int) -> dict[str, Any]:
     server = config.servers[index]
     copied = {"name": server.name, "model_id": server.model.id, "pool": server.pool, "config": server}
     return {**copied, "index": index, "namespace": config.namespace}
+
+
+def _load(server: ServerConfig, made: Engine) -> dict[str, Reason]:
+    """Whether the wished load is held at the same time, where one is wished."""
+    found = made.fit and held_load(server, made.fit.result, engines=made.args.dp, replicas=most_replicas(server))
+    return {"load": found} if found else {}
 
 
 def _weights(shape: ModelShape) -> Reason:

@@ -62,12 +62,12 @@ def unit_part(pool: PoolConfig) -> int | None:
 
 
 def shared_card(pool: PoolConfig, engine: EngineArgs, why: dict[str, Reason]) -> EngineArgs:
-    """The engine's flags on a card that others use too: an even part of it, unless a person chose one.
+    """The engine's flags on a card that others use too, for which nobody chose a part: an even one.
 
     vLLM refuses to start when the card has less free than total x utilization, so the default would let only the first engine in.
     Whole cards and MIG instances are nobody else's and stay as they are.
     """
-    if pool.share.kind not in (Sharing.TIME_SLICING, Sharing.MPS) or engine.gpu_memory_utilization is not None:
+    if pool.share.kind not in (Sharing.TIME_SLICING, Sharing.MPS):
         return engine
     shares = pool.share.replicas or 1
     part = math.floor(100 * SHARED_CARD / shares) / 100
@@ -75,9 +75,10 @@ def shared_card(pool: PoolConfig, engine: EngineArgs, why: dict[str, Reason]) ->
     return engine.model_copy(update={"gpu_memory_utilization": part})
 
 
-def beyond_its_share(pool: PoolConfig, engine: EngineArgs) -> str:
-    """Why no further engine of this kind finds room on a card with one of it, although a share is free; empty where one does."""
-    shares, part = pool.share.replicas, engine.gpu_memory_utilization
+def beyond_its_share(pool: PoolConfig, part: float | None) -> str:
+    """Why no further engine finds room on a card with one of it, although a share is free; empty where one does. ``part``: of the card,
+    that it takes."""
+    shares = pool.share.replicas
     if pool.share.kind not in (Sharing.TIME_SLICING, Sharing.MPS) or not shares or part is None or part * shares <= 1:
         return ""
     return f"it takes {part:g} of a card that is shared by {shares}: a second one beside it would find too little free memory"

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,19 +14,40 @@ LARGEST = 10**15
 """Above every number that an argument can mean: what is larger is a slip."""
 
 
+AUTO = -1
+"""``max_model_len``: as long as the KV cache holds; written as ``auto``, too."""
 WHOLE = "32768, 32k (32000) or 32K (32768)"
+_OF_KUBERNETES = re.compile(r"(\d+(?:\.\d+)?)([KMGT])i")
 
 
 def whole(text: str) -> int:
-    """A whole number as vLLM's parser reads it (``32k``, ``1.5M``, ``auto`` as -1). Raises ValueError."""
+    """A whole number as vLLM's parser reads it (``32k``, ``1.5m``, ``4G``, ``auto`` as -1). Raises ValueError that says what to write.
+
+    vllm/utils/argparse_utils.py, human_readable_int_or_auto: small letters are decimal, capitals binary and without decimals.
+    """
     plain = text.strip()
     if plain.lower() == "auto":
-        return -1
+        return AUTO
     scale = _SCALE.get(plain[-1:], 1)
-    number = float(plain[:-1] if scale > 1 else plain) * scale
+    try:
+        number = float(plain[:-1] if scale > 1 else plain) * scale
+    except ValueError:
+        raise ValueError(_not_whole(plain)) from None
     if not math.isfinite(number) or abs(number) > LARGEST or number != int(number):
-        raise ValueError(f"{text[:40]!r} is not an integer of a possible size")
+        raise ValueError(f"{plain[:40]!r} is not an integer of a possible size")
+    if scale > 1 and plain[-1].isupper() and not plain[:-1].strip().lstrip("+-").isdecimal():
+        raise ValueError(f"{plain[:40]!r} is a decimal before a binary suffix, which vLLM's parser refuses: write {number:.0f}")
     return int(number)
+
+
+def _not_whole(plain: str) -> str:
+    """Why a text is no number; a quantity of Kubernetes with the number that it means."""
+    found = _OF_KUBERNETES.fullmatch(plain)
+    exact = float(found[1]) * _SCALE[found[2]] if found else math.inf
+    if found is None or exact > LARGEST:
+        return f"{plain[:40]!r} is not an integer such as {WHOLE}"
+    short = f"{found[1]}{found[2]}, which is " if found[1].isdecimal() else ""
+    return f"{plain[:40]!r} is a quantity of Kubernetes, which vLLM's parser does not read: write {short}{exact:.0f}"
 
 
 def number(text: str) -> float:

@@ -7,6 +7,7 @@ from interlock.infra.catalog.overheads import Overheads, fitted
 from interlock.infra.catalog.versions import meant, newest, since, value
 from interlock.infra.catalog.vllm_defaults import batch_defaults, v2_architectures
 from interlock.infra.sizing.described import draft_of, model_of
+from interlock.infra.sizing.follows import AUTO
 from interlock.infra.sizing.kv.formats import DEFAULT, FORMATS, KvFormat
 from interlock.infra.sizing.kv.pages import Settings
 from interlock.infra.sizing.model.facts import ModelFacts
@@ -192,7 +193,7 @@ def resolve(request: SizingRequest) -> Resolved:
     memory = _memory(request, card)
     version, unread = meant(request.vllm_version) if request.vllm_version else (newest(), "")
     own = facts.length(version) if facts else 0
-    length = own if request.max_model_len in (None, -1) else request.max_model_len or 0
+    length = own if request.max_model_len in (None, AUTO) else request.max_model_len or 0
     v0 = not since("v1_engine", version) if request.v0_engine is None else request.v0_engine
     sequences, tokens = _v0_batches(request, version, length) if v0 else _batches(request, version, memory, card, length)
     width = _WIDTHS.get((request.dtype or "").lower(), facts.dtype_bytes if facts else 2)
@@ -214,7 +215,7 @@ def resolve(request: SizingRequest) -> Resolved:
         sequences=sequences,
         batched_tokens=tokens,
         max_model_len=length,
-        fit_length=request.max_model_len == -1,
+        fit_length=request.max_model_len == AUTO,
         eager=bool(request.enforce_eager),
         v0=v0,
         v2=v2,

@@ -10,7 +10,6 @@ from interlock.cli.main import main
 from interlock.cli.show import not_met
 from interlock.infra.config import load
 from interlock.infra.plan.plan import plan
-from interlock.infra.plan.servers import server_fits
 
 LENGTHS = {"longest_prompt": 8000, "longest_answer": 1000}
 
@@ -19,7 +18,7 @@ def told(replicas: int = 1, **wishes: Any) -> list[str]:
     server = {"name": "chat", "model": {"id": "Qwen/Qwen2.5-7B-Instruct"}, "pool": "l4", "replicas": replicas, "wishes": wishes}
     pools = [{"name": "l4", "gpu": "l4", "nodes": 100, "gpus_per_node": 1}]
     config = load({"target": {"context": "c"}, "namespace": "n", "pools": pools, "servers": [server]})
-    return [text for _, text in not_met(plan(config, "s"), server_fits(config))]
+    return [why.reason for _, why in not_met(plan(config, "s"))]
 
 
 @pytest.mark.parametrize("wishes", [{}, LENGTHS, {"concurrent": 4, **LENGTHS}, {"requests_per_second": 0.005}])

@@ -20,9 +20,7 @@ def sequences(case: Case) -> Iterator[Choice]:
     if found is None or case.simulated:
         return
     count, told = found
-    usual, held = case.resolved.sequences, tried(case).max_concurrency
-    if held is not None and held.low < count:
-        told += f"; of requests of the full length the KV cache surely holds {held.low:.1f}, the others wait for blocks"
+    usual = case.resolved.sequences
     yield Choice("max_num_seqs", count, told, f"the engine's own {usual}, with graphs and buffers for as many" if usual > count else "")
 
 

@@ -30,7 +30,7 @@ class Length:
 def wished_length(case: Case, facts: ModelFacts | None) -> Length:
     """The length by the config, the wishes, or the model."""
     wishes = case.server.wishes
-    if "max_model_len" in case.given:
+    if "max_model_len" in case.given and not case.resolved.fit_length:
         return Length()
     own = facts.limit(case.resolved.version) if facts else 0
     if wishes.longest_prompt is None and wishes.longest_answer is None:

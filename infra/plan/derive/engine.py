@@ -9,8 +9,10 @@ from interlock.infra.catalog.vllm_flags import comes_later
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs
+from interlock.infra.errors import ConfigError
 from interlock.infra.facts.room import Pods, packed
 from interlock.infra.plan.access import tiers_matter
+from interlock.infra.plan.derive.able import unable
 from interlock.infra.plan.derive.adapters import slots
 from interlock.infra.plan.derive.admission import admission
 from interlock.infra.plan.derive.batch import overlap, sequences, step_tokens
@@ -41,6 +43,11 @@ class Engine:
     fit: Fit | None
     """The planner's answer; None without a GPU."""
 
+    @property
+    def part(self) -> float | None:
+        """Part of the card that it takes, by what is stated or decided; None where that is left to the engine."""
+        return self.fit.request.gpu_memory_utilization if self.fit else self.args.gpu_memory_utilization
+
 
 def most_replicas(server: ServerConfig) -> int:
     """Replicas that the pool must hold."""
@@ -55,8 +62,11 @@ def version_of(server: ServerConfig) -> str:
 
 
 def engines(config: ClusterConfig) -> tuple[Engine, ...]:
-    """Every server's engine, in the order of the config."""
+    """Every server's engine, in the order of the config. Raises ConfigError for wishes that a model cannot meet."""
     started = [_started(config, server) for server in config.servers]
+    vain = [problem for index, (case, _) in enumerate(started) for problem in unable(case, f"servers[{index}]")]
+    if vain:
+        raise ConfigError(vain)
     chosen = _allotted(config, [case for case, _ in started], [sizes(case) for case, _ in started])
     return tuple(_finished(case, why, size) for (case, why), size in zip(started, chosen, strict=True))
 
@@ -65,9 +75,10 @@ def _started(config: ClusterConfig, server: ServerConfig) -> tuple[Case, dict[st
     """The case with what is decided before its size: what the model is used for, and its part of a shared card."""
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     why: dict[str, Reason] = {}
-    engine = shared_card(pool, server.engine, why)
     tiered = tiers_matter(config, server)
-    case = Case(server, pool, version_of(server), tracks()[server.image.track.value].env, engine, most_replicas(server), tiered)
+    case = Case(server, pool, version_of(server), tracks()[server.image.track.value].env, server.engine, most_replicas(server), tiered)
+    if "gpu_memory_utilization" not in case.given:
+        case = replace(case, engine=shared_card(pool, server.engine, why))
     if case.simulated:
         told = "the test-only CPU track has no bfloat16 on every processor"
         return case.with_choices(

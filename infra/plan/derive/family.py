@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from interlock.infra.catalog.dialects import Dialect, dialect_of, registered
 from interlock.infra.config.wishes import Goal, Task
+from interlock.infra.plan.derive.able import sees
 from interlock.infra.plan.derive.case import Case, Choice
 from interlock.infra.values import Version
 
@@ -22,14 +23,21 @@ def runner(case: Case) -> Iterator[Choice]:
 
 
 def modalities(case: Case) -> Iterator[Choice]:
-    """Images of one prompt, where the model sees."""
-    images, facts = case.server.wishes.images, case.facts
-    if images is None or facts is None or not facts.multimodal:
+    """Images of one prompt, where the model sees; what certainly does not is refused (``unable``)."""
+    images, read = case.server.wishes.images, sees(case)
+    if images is None:
         return
-    if images == 0 and case.takes("language_model_only"):
-        yield Choice("language_model_only", True, "wishes.images is 0: the vision tower is left out", "its weights stay on the card unused")
+    if read is None:
+        told = f"wishes.images is {images}, and whether the model sees is not known: state limit_mm_per_prompt where it does"
+        yield Choice("limit_mm_per_prompt", None, told)
     elif images:
         yield Choice("limit_mm_per_prompt", {"image": images}, f"wishes.images is {images}", "the engine's own limit")
+    elif "image" in read and "audio" not in read and case.takes("language_model_only"):
+        yield Choice("language_model_only", True, "wishes.images is 0: the vision tower is left out", "its weights stay on the card unused")
+    elif "image" in read:
+        none = {kind: 0 for kind in ("image", "video") if kind in read}
+        told = f"wishes.images is 0: no {' and no '.join(none)}"
+        yield Choice("limit_mm_per_prompt", none, told, "language_model_only, which takes no sound either" if "audio" in read else "")
 
 
 def dialect(case: Case) -> Iterator[Choice]:

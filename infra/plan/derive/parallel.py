@@ -55,7 +55,7 @@ def sizes(case: Case) -> Sizes:
     if case.simulated or case.shared:
         return Sizes(_size(case, 1, engine.pp, "one unit of a shared card" if case.shared else "the test-only CPU track has one rank"))
     facts = case.facts
-    if facts is None or not facts.complete or case.resolved.memory is None or case.resolved.fit_length:
+    if facts is None or not facts.complete or case.resolved.memory is None:
         return Sizes(
             _size(case, 1, engine.pp, f"{plural(engine.gpus, 'GPU')} / (PP {engine.pp} x {_groups(engine)}); its memory is not known")
         )

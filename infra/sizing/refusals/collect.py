@@ -6,7 +6,7 @@ from dataclasses import replace
 from interlock.infra.catalog.architectures import last_version, plugin, without_pipeline
 from interlock.infra.catalog.gpus import OLDEST_CAPABILITY
 from interlock.infra.catalog.models import entry, of_its_maker
-from interlock.infra.catalog.versions import since
+from interlock.infra.catalog.versions import first, since
 from interlock.infra.sizing.model.compressed import fewer_than_window, is_compressed
 from interlock.infra.sizing.model.config import mapping, sequence
 from interlock.infra.sizing.model.facts import ModelFacts
@@ -110,8 +110,11 @@ def _length(found: Resolved, facts: ModelFacts, request: SizingRequest) -> Itera
     if _exact(request) and not _scaled(request):
         yield from _too_long(found, facts, request)
     # A model with attention has positions even where a config that somebody shortened does not state them.
-    if request.max_model_len == -1 and not facts.limit(found.version) and all(layer.state for layer in facts.kv_layers):
-        text = "max_model_len -1 takes the model's own length, which its config does not state"
+    if found.fit_length and not since("auto_length", found.version):
+        text = f"max_model_len auto is read since vLLM {first('auto_length')}, and this is {found.version}"
+        yield Refusal(kind=Kind.LENGTH, field="max-model-len", text=text, remedy="give --max-model-len as a number")
+    elif found.fit_length and not facts.limit(found.version) and all(layer.state for layer in facts.kv_layers):
+        text = "max_model_len auto takes the model's own length, which its config does not state"
         yield Refusal(kind=Kind.LENGTH, field="max-model-len", text=text, remedy="give --max-model-len as a number")
     tokens = request.max_num_batched_tokens
     if facts.pooling and tokens and tokens < found.max_model_len:
