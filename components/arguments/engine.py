@@ -26,7 +26,7 @@ class PlannedEngineSettings(TypedDict):
     kv_cache_dtype: NotRequired[str]
     """Type of the KV cache (auto, fp8, ...)."""
     max_model_len: NotRequired[int]
-    """Longest request in tokens, prompt and answer."""
+    """Longest request in tokens, prompt and answer; auto (or -1): the engine takes what its KV cache holds, known only when it runs."""
     max_num_seqs: NotRequired[int]
     """Requests in one step."""
     max_num_batched_tokens: NotRequired[int]

@@ -6,7 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from pydantic_core import PydanticCustomError
 
 from interlock.infra.engine.options import problem, words
-from interlock.infra.sizing.follows import AUTO, LARGEST, WHOLE, whole
+from interlock.infra.sizing.follows import LARGEST, WHOLE, whole
+from interlock.infra.sizing.request import AUTO
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
@@ -36,7 +37,7 @@ class EngineArgs(BaseModel):
     @classmethod
     def _a_length(cls, value: int | None) -> int | None:
         if value is not None and value < 1 and value != AUTO:
-            raise ValueError(f"{value} is no length: a number of tokens from 1 on, or auto")
+            raise ValueError(f"{value} is not a length: a number of tokens from 1 on, or auto")
         return value
 
     tensor_parallel_size: int | None = Field(default=None, ge=1, le=64)

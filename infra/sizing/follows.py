@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlock.infra.catalog.vllm_flags import flag_facts
+from interlock.infra.sizing.request import AUTO
 
 _SCALE = {"k": 1000, "K": 1024, "m": 10**6, "M": 1024**2, "g": 10**9, "G": 1024**3, "t": 10**12, "T": 1024**4}
 LARGEST = 10**15
 """Above every number that an argument can mean: what is larger is a slip."""
 
 
-AUTO = -1
-"""``max_model_len``: as long as the KV cache holds; written as ``auto``, too."""
 WHOLE = "32768, 32k (32000) or 32K (32768)"
 _OF_KUBERNETES = re.compile(r"(\d+(?:\.\d+)?)([KMGT])i")
 
@@ -41,7 +40,7 @@ def whole(text: str) -> int:
 
 
 def _not_whole(plain: str) -> str:
-    """Why a text is no number; a quantity of Kubernetes with the number that it means."""
+    """Why a text is not a number; a quantity of Kubernetes with the number that it means."""
     found = _OF_KUBERNETES.fullmatch(plain)
     exact = float(found[1]) * _SCALE[found[2]] if found else math.inf
     if found is None or exact > LARGEST:

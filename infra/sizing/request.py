@@ -7,6 +7,9 @@ from typing import Any
 
 from interlock.infra.catalog.overheads import Overheads
 
+AUTO = -1
+"""``max_model_len``: as long as the KV cache holds; written as ``auto``, too."""
+
 
 class Entry(StrEnum):
     """How the engine is started: batch defaults differ."""

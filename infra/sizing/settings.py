@@ -7,11 +7,10 @@ from interlock.infra.catalog.overheads import Overheads, fitted
 from interlock.infra.catalog.versions import meant, newest, since, value
 from interlock.infra.catalog.vllm_defaults import batch_defaults, v2_architectures
 from interlock.infra.sizing.described import draft_of, model_of
-from interlock.infra.sizing.follows import AUTO
 from interlock.infra.sizing.kv.formats import DEFAULT, FORMATS, KvFormat
 from interlock.infra.sizing.kv.pages import Settings
 from interlock.infra.sizing.model.facts import ModelFacts
-from interlock.infra.sizing.request import Entry, SizingRequest
+from interlock.infra.sizing.request import AUTO, Entry, SizingRequest
 from interlock.infra.sizing.result import Estimate
 from interlock.infra.sizing.weights.ledger import Shard
 from interlock.infra.values import Version

@@ -62,6 +62,17 @@ STATED: dict[str, list[Any]] = {
 VERSIONS = ("0.26.0", "0.29.0", "0.33.0")
 
 
+SEEING = ("google/gemma-3-27b-it", "Qwen/Qwen2.5-VL-7B-Instruct")
+VECTORS = ("BAAI/bge-m3",)
+
+
+def met(model: str, wishes: dict[str, Any]) -> dict[str, Any]:
+    """The wishes that the model can meet: the others are refused before anything is planned."""
+    vain = {"images"} if wishes.get("images") and model not in SEEING else set()
+    vain |= {"task"} if wishes.get("task") in ("chat", "code") and model in VECTORS else set()
+    return {name: value for name, value in wishes.items() if name not in vain}
+
+
 def some(fields: dict[str, list[Any]]) -> st.SearchStrategy[dict[str, Any]]:
     """A few of the fields, each with one of its values."""
     names = st.lists(st.sampled_from(sorted(fields)), unique=True, max_size=4)
@@ -74,17 +85,18 @@ def stacks(draw: st.DrawFn) -> dict[str, Any]:
     pool: dict[str, Any] = {"name": "p", "gpu": draw(st.sampled_from(("h100-80gb-sxm", "l4", "h200")))}
     pool |= {"nodes": draw(st.integers(1, 3)), "gpus_per_node": draw(st.integers(1, 8)), "cpu": "96", "memory": "1Ti"}
     version = draw(st.sampled_from(VERSIONS))
+    models = draw(st.lists(st.sampled_from(MODELS), min_size=1, max_size=3))
     servers = [
         {
             "name": f"s{index}",
-            "model": {"id": draw(st.sampled_from(MODELS))},
+            "model": {"id": model},
             "pool": "p",
             "replicas": draw(st.integers(1, 3)),
-            "wishes": draw(some(WISHES)),
+            "wishes": met(model, draw(some(WISHES))),
             "engine": draw(some(STATED)),
             "image": {"reference": f"vllm/vllm-openai:v{version}"},
         }
-        for index in range(draw(st.integers(1, 3)))
+        for index, model in enumerate(models)
     ]
     return {"target": {"local": "x"}, "namespace": "n", "pools": [pool], "servers": servers}
 

@@ -1,4 +1,5 @@
 import pytest
+from pydantic import ValidationError
 
 from interlock.infra.engine.args import EngineArgs, ServeArgs
 
@@ -46,3 +47,37 @@ def test_engine_arguments_survive_json() -> None:
 def test_what_vllm_would_refuse_at_start_is_refused_here(values: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         EngineArgs.model_validate(values)
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "read"),
+    [
+        ("max_model_len", "auto", -1),
+        ("max_model_len", -1, -1),
+        ("max_model_len", "32k", 32_000),
+        ("max_num_batched_tokens", "8K", 8192),
+        ("kv_cache_memory_bytes", "4G", 4 * 2**30),
+        ("kv_cache_memory_bytes", "1.5g", 1_500_000_000),
+        ("kv_cache_memory_bytes", 5, 5),
+    ],
+)
+def test_numbers_are_read_as_vllms_parser_reads_them(name: str, written: str | int, read: int) -> None:
+    assert getattr(EngineArgs.model_validate({name: written}), name) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "told"),
+    [
+        ("kv_cache_memory_bytes", "4Gi", "write 4G, which is 4294967296"),
+        ("kv_cache_memory_bytes", "1.5Gi", "write 1610612736"),
+        ("kv_cache_memory_bytes", "1.5G", "write 1610612736"),
+        ("kv_cache_memory_bytes", "auto", "only max_model_len may be left to the engine"),
+        ("max_num_seqs", "-1", "only max_model_len"),
+        ("max_model_len", "0", "a number of tokens from 1 on, or auto"),
+        ("max_model_len", -2, "greater than or equal to -1"),
+        ("max_model_len", "long", "is not an integer such as"),
+    ],
+)
+def test_a_number_that_the_parser_refuses_is_refused_with_what_to_write(name: str, written: str | int, told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        EngineArgs.model_validate({name: written})

@@ -1,5 +1,6 @@
 """Configs as people may write them, drawn at random and the same for the same seed, and the command lines that the plan makes of them."""
 
+import contextlib
 import datetime as dt
 import random
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from interlock.infra.engine.options import MANAGED, SWITCHES, Option, options
 from interlock.infra.errors import ConfigError
 from interlock.infra.plan.plan import plan
 from interlock.infra.preview import preview
+from interlock.infra.sizing.request import AUTO
 
 Argv = tuple[str, ...]
 TODAY = dt.date(2026, 12, 1)
@@ -47,8 +49,14 @@ SHAPES: tuple[Mapping[str, Any], ...] = (
     {"extra": {"args": ["--max-num-batched-tokens=8k", "--hf-overrides.rope_theta", "1e6"]}},
 )
 """What a server states beside its wishes: replicas on several nodes, pairs, adapters, drafts, and JSON."""
-OWN: Mapping[str, list[Any]] = {"chat_template": ["{{ messages }}"], "reasoning_effort_map": [{}], "quantization_config": [{}]}
-"""Values of arguments that take neither any text nor any object, and whose keys are not known."""
+OWN: Mapping[str, list[Any]] = {
+    "chat_template": ["{{ messages }}"],
+    "reasoning_effort_map": [{}, {"low": "brief"}, {"no_such_key": "brief"}],
+    "quantization_config": [{}, {"linear": "fp8_per_tensor"}, {"ignore": ["lm_head"]}, {"no_such_key": 1}],
+    "max_model_len": [AUTO, 1, 4096],
+    "kv_cache_memory_bytes": ["4G"],
+}
+"""Values of arguments that take neither any text nor any object, or more than their type says."""
 POOLS: tuple[Mapping[str, Any], ...] = (
     {"gpu": "h100-80gb-sxm", "nodes": 4, "gpus_per_node": 8},
     {"gpu": "h200", "nodes": 2, "gpus_per_node": 8},
@@ -79,7 +87,9 @@ def planned(version: str, count: int, seed: int = 1, models: tuple[str, ...] = (
     chance = random.Random(seed)
     for _ in range(count):
         data = drawn(chance, version, models or catalogue())
-        yield from (Line(data, argv) for argv in command_lines(data))
+        # A wish that the model cannot meet has no command line.
+        with contextlib.suppress(ConfigError):
+            yield from [Line(data, argv) for argv in command_lines(data)]
 
 
 def drawn(chance: random.Random, version: str, models: tuple[str, ...]) -> dict[str, Any]:

@@ -62,16 +62,27 @@ def answer(asked: Path, answers: Path) -> None:
     answers.write_text(json.dumps([told(argv) for argv in json.loads(asked.read_text())]))
 
 
+def hinted(annotation: Any) -> list[Any]:
+    """The types that an annotation names; one in quotes names classes of the configuration."""
+    if isinstance(annotation, str):
+        config = importlib.import_module("vllm.config.quantization")
+        return [getattr(config, name.strip(), None) for name in annotation.split("|")]
+    return [annotation, *typing.get_args(annotation)]
+
+
 def fields(answers: Path) -> None:
     """Argument to the names of the fields that its class has."""
     from vllm.engine.arg_utils import AsyncEngineArgs
 
     found = {}
     for argument in dataclasses.fields(AsyncEngineArgs):
-        hints = (argument.type, *typing.get_args(argument.type))
-        made = next((each for each in hints if dataclasses.is_dataclass(each)), None)
+        made = next((each for each in hinted(argument.type) if dataclasses.is_dataclass(each)), None)
         if made is not None:
             found[argument.name.replace("_", "-")] = [field.name for field in dataclasses.fields(made) if field.init]
+    # Of the frontend: a map whose keys are the efforts that a request may ask for.
+    efforts = typing.get_args(getattr(commands(), "ReasoningEffort", None))
+    if efforts:
+        found["reasoning-effort-map"] = list(efforts)
     answers.write_text(json.dumps(found))
 
 
