@@ -86,7 +86,9 @@ def _config(name: str, read: Given) -> dict[str, Any]:
     if given["store"].get("kind") == "node-sync":
         text = "'node-sync' makes no object of its own: write it into the stores of the VllmServer that reads it"
         raise ConfigError([Problem("stores[0].kind", text)])
-    store = {"name": name, **given["store"]}
+    # Its servers are another component's, and so is what they ask for.
+    store = {"name": name, **({"filled": "its servers say what they read"} if given["store"].get("kind", "claim") == "claim" else {})}
+    store |= given["store"]
     # A Job tolerates the taints of the pools whose servers use the store.
     pools = given.get("pools", [])
     users = [{**stand_in(f"on-{index}"), "pool": pool.get("name"), "weights": store["name"]} for index, pool in enumerate(pools)]

@@ -107,7 +107,8 @@ def _config(name: str, read: Given) -> dict[str, Any]:
     server, pool = dict(given["server"]), given["pool"]
     if server.get("pool", pool.get("name")) != pool.get("name"):
         raise ConfigError([Problem("servers[0].pool", f"{server['pool']!r} is not the name of the given pool, {pool.get('name')!r}")])
-    stores = list(given.get("stores", ()))
+    # Nothing of a store is made here: whoever makes its claim fills it.
+    stores = [{"filled": "another component", **each} if each.get("kind", "claim") == "claim" else each for each in given.get("stores", ())]
     if "weights_claim" in given:
         stores.append(_claimed(name, server, given["weights_claim"]))
         server["weights"] = stores[-1]["name"]

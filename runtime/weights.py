@@ -1,6 +1,6 @@
-"""Fetches model weights from a hub, or copies them to a node: once per revision, resumable, one writer, sizes and hashes checked.
+"""Fetches model weights from a hub or a bucket, or copies them to a node: once per revision, resumable, one writer, all of it checked.
 
-Runs alone on a plain Python image (standard library only). Exit codes: 0 complete, 1 try again, 2 a retry will not help.
+Runs on a plain Python image (standard library only). Exit codes: 0 complete, 1 try again, 2 a retry will not help.
 """
 
 import argparse
@@ -13,89 +13,62 @@ import os
 import shutil
 import sys
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from email.message import Message
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
+
+from interlock.runtime.fetch.bucket import SUMS, Bucket, tag_matches
+from interlock.runtime.fetch.hubs import Hub, ModelScope
+from interlock.runtime.fetch.web import AGAIN, NEVER, StopError, Wanted, request
+
+__all__ = ["AGAIN", "LOCK", "MARKER", "NEVER", "PART", "StopError", "Wanted", "main", "request"]
 
 MARKER = ".interlock-complete"
 LOCK = ".interlock-lock"
 PART = ".interlock-part"
 CHUNK = 8 * 1024 * 1024
-TIMEOUT = 60
-AGAIN, NEVER = 1, 2
-PERMANENT = (400, 401, 403, 404, 410)
+WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".tensors", ".model", ".npz")
 
 
-class StopError(Exception):
-    """What ends the run, with its exit code, and the status of the HTTP answer where there was one."""
+class Origin(Protocol):
+    """Where files come from."""
 
-    def __init__(self, code: int, message: str, status: int = 0) -> None:
-        super().__init__(message)
-        self.code, self.status = code, status
+    def listing(self) -> Iterable[Wanted]:
+        """All files."""
 
-
-@dataclass(frozen=True)
-class Wanted:
-    """One file: its name in the folder, size in bytes, and SHA-256 where the source states one."""
-
-    name: str
-    size: int
-    sha256: str = ""
+    def get(self, name: str, headers: dict[str, str]) -> Any:
+        """An open response with one file's content."""
 
 
-class SameHostOnly(urllib.request.HTTPRedirectHandler):
-    """Follows redirects (a hub sends large files from another host) without handing the token on."""
-
-    def redirect_request(  # noqa: PLR0917
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
-    ) -> urllib.request.Request | None:
-        """The next request, without the token on another host."""
-        made = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if made and urllib.parse.urlsplit(newurl).netloc != urllib.parse.urlsplit(req.full_url).netloc:
-            made.remove_header("Authorization")
-        return made
+def origin(options: argparse.Namespace) -> Origin:
+    """The hub or bucket that the command line names."""
+    scheme, _, rest = options.source.partition("://")
+    if scheme == "modelscope":
+        return ModelScope(options.endpoint or "https://modelscope.cn", rest or options.model, options.revision)
+    if scheme:
+        return Bucket(options.source, options.endpoint, options.region)
+    return Hub(options.endpoint, options.model, options.revision)
 
 
-def request(url: str, headers: dict[str, str], token: str | None = None) -> Any:
-    """An open response, asked for with the token (by default the environment's).
-
-    Raises StopError with the code that tells whether another try can help.
-    """
-    token = os.environ.get("HF_TOKEN") if token is None else token
-    given = {"User-Agent": "interlock", **headers, **({"Authorization": f"Bearer {token}"} if token else {})}
-    try:
-        return urllib.request.build_opener(SameHostOnly).open(urllib.request.Request(url, headers=given), timeout=TIMEOUT)
-    except urllib.error.HTTPError as error:
-        code = NEVER if error.code in PERMANENT else AGAIN
-        raise StopError(code, f"{url.partition('?')[0]} answers {error.code} {error.reason}", error.code) from None
-    except OSError as error:
-        raise StopError(AGAIN, f"{urllib.parse.urlsplit(url).netloc} cannot be reached: {error}") from None
-
-
-def listing(endpoint: str, model: str, revision: str, ignore: list[str]) -> list[Wanted]:
-    """The files of a revision as the hub lists them."""
-    with request(f"{endpoint}/api/models/{model}/revision/{revision}?blobs=true", {}) as answer:
-        data = json.load(answer)
-    files = []
-    for row in data["siblings"]:
-        name, lfs = str(row["rfilename"]), row.get("lfs") or {}
-        if any(fnmatch.fnmatch(name, pattern) for pattern in ignore):
-            continue
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise StopError(NEVER, f"the hub lists the file name {name!r}, which leaves the folder")
-        size = lfs.get("size", row.get("size"))
-        if not isinstance(size, int):
-            raise StopError(NEVER, f"the hub states no size for {name}, so it cannot be checked")
-        files.append(Wanted(name, size, str(lfs.get("sha256", ""))))
-    if not files:
-        raise StopError(NEVER, f"{model} at {revision} has no file that is wanted")
-    return files
+def listing(source: Origin, ignore: list[str]) -> list[Wanted]:
+    """The files that are wanted, with the hashes of a list beside them."""
+    found = list(source.listing())
+    sums = source.sums() if isinstance(source, Bucket) and any(each.name == SUMS for each in found) else {}
+    files = [each for each in found if not any(fnmatch.fnmatch(each.name, pattern) for pattern in ignore)]
+    for each in files:
+        if Path(each.name).is_absolute() or ".." in Path(each.name).parts:
+            raise StopError(NEVER, f"the source lists the file name {each.name!r}, which leaves the folder")
+        if not isinstance(each.size, int):
+            raise StopError(NEVER, f"the source states no size for {each.name}, so it cannot be checked")
+    if not any(each.name.endswith(WEIGHTS) for each in files):
+        left_out = [each.name for each in found if each.name.endswith(WEIGHTS)]
+        told = f"; ignored are {', '.join(left_out[:5])}: state other patterns (ignore)" if left_out else ""
+        raise StopError(NEVER, f"the source has no file of weights that is wanted{told}")
+    return [replace(each, sha256=sums.get(each.name, each.sha256)) for each in files]
 
 
 def complete(folder: Path, revision: str) -> bool:
@@ -137,11 +110,11 @@ def part_size(folder: Path, wanted: Wanted) -> int:
     return 0
 
 
-def fetch_file(url: str, folder: Path, wanted: Wanted) -> int:
-    """Brings one file, going on from what an earlier run left. Returns the bytes that came over the network."""
+def fetch_file(source: Origin, folder: Path, wanted: Wanted) -> tuple[int, str]:
+    """Brings one file, going on from what an earlier run left. Returns the bytes that came over the network, and what checked it."""
     final, part = folder / wanted.name, folder / (wanted.name + PART)
     if final.is_file() and final.stat().st_size == wanted.size:
-        return 0
+        return 0, "an earlier run"
     final.parent.mkdir(parents=True, exist_ok=True)
     start = part.stat().st_size if part.is_file() else 0
     if start > wanted.size:
@@ -149,12 +122,11 @@ def fetch_file(url: str, folder: Path, wanted: Wanted) -> int:
         start = 0
     came = 0
     if start < wanted.size or not part.exists():
-        with request(url, {"Range": f"bytes={start}-"} if start else {}) as answer:
+        with source.get(wanted.name, {"Range": f"bytes={start}-"} if start else {}) as answer:
             resumed = start and answer.status == 206 and _starts_at(answer.headers, start)
             with part.open("ab" if resumed else "wb") as out:
                 came = _copy(answer, out, wanted.name)
-    finish(part, final, wanted)
-    return came
+    return came, finish(part, final, wanted, source)
 
 
 def _starts_at(headers: Message, start: int) -> bool:
@@ -176,21 +148,30 @@ def _copy(source: Any, out: IO[bytes], name: str) -> int:
     return came
 
 
-def finish(part: Path, final: Path, wanted: Wanted) -> None:
-    """Checks a whole file and gives it its name. A file of a wrong size is kept when it can still grow, one of wrong content is not."""
+def finish(part: Path, final: Path, wanted: Wanted, source: Origin | None = None) -> str:
+    """Checks a whole file, gives it its name, and returns what checked it. A file of a wrong size is kept when it can still grow, one of
+    wrong content is not."""
     size = part.stat().st_size
     if size < wanted.size:
         raise StopError(AGAIN, f"{wanted.name} has {size} of {wanted.size} bytes")
     if size > wanted.size:
         part.unlink()
         raise StopError(AGAIN, f"{wanted.name} has {size} bytes and should have {wanted.size}; it is fetched anew")
+    checked = "size"
     if wanted.sha256:
         with part.open("rb") as handle:
             digest = hashlib.file_digest(handle, "sha256").hexdigest()
         if digest != wanted.sha256:
             part.unlink()
             raise StopError(AGAIN, f"{wanted.name} has SHA-256 {digest}, not {wanted.sha256}; it is fetched anew")
+        checked = "SHA-256"
+    elif wanted.etag and (same := tag_matches(part, wanted.etag)) is not None:
+        if same is False and not (isinstance(source, Bucket) and source.sealed(wanted.name)):
+            part.unlink()
+            raise StopError(AGAIN, f"{wanted.name} is not what its entity tag {wanted.etag} says; it is fetched anew")
+        checked = "entity tag" if same else "size"
     part.replace(final)
+    return checked
 
 
 def mark(folder: Path, revision: str, files: list[Wanted]) -> None:
@@ -206,16 +187,18 @@ def fetch(options: argparse.Namespace) -> str:
     with one_writer(target):
         if complete(target, options.revision):
             return f"{options.model} at {options.revision} is complete already"
-        files = listing(options.endpoint.rstrip("/"), options.model, options.revision, options.ignore)
+        source = origin(options)
+        files = listing(source, options.ignore)
         room(target, files)
-        came, started = 0, time.monotonic()
+        total, started, checks = 0, time.monotonic(), Counter[str]()
         for each in files:
-            name = urllib.parse.quote(each.name)
-            came += fetch_file(f"{options.endpoint.rstrip('/')}/{options.model}/resolve/{options.revision}/{name}", target, each)
+            came, checked = fetch_file(source, target, each)
+            total, checks[checked] = total + came, checks[checked] + 1
             print(f"{each.name}: {each.size} bytes", flush=True)
         mark(target, options.revision, files)
-    total = sum(each.size for each in files)
-    return f"{options.model} at {options.revision}: {len(files)} files, {total} bytes, {came} fetched in {time.monotonic() - started:.0f} s"
+    told = ", ".join(f"{count} by {what}" for what, count in checks.items())
+    size, seconds = sum(each.size for each in files), time.monotonic() - started
+    return f"{options.model} at {options.revision}: {len(files)} files ({told}), {size} bytes, {total} fetched in {seconds:.0f} s"
 
 
 def sync(options: argparse.Namespace) -> str:
@@ -259,8 +242,10 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="weights")
     commands = parser.add_subparsers(required=True)
     one = commands.add_parser("fetch")
-    for name in ("endpoint", "model", "revision", "target"):
+    for name in ("model", "revision", "target"):
         one.add_argument(f"--{name}", required=True)
+    for name in ("source", "endpoint", "region"):
+        one.add_argument(f"--{name}", default="")
     one.add_argument("--ignore", action="append", default=[])
     one.set_defaults(run=fetch)
     two = commands.add_parser("sync")

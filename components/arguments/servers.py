@@ -245,6 +245,8 @@ class ServerSettings(TypedDict):
     """Route from outside; omit to serve inside the cluster only."""
     access: NotRequired[ServerAccessSettings]
     """Who may ask it, and for what."""
+    service_account: NotRequired[str]
+    """Service account of the pods: one of ``service_accounts``, or one that is there; omit for the namespace's default."""
     priority_class: NotRequired[str]
     """PriorityClass of the pods."""
     extra: NotRequired[ExtraSettings]

@@ -43,6 +43,15 @@ class TargetConfig(Config):
         return self
 
 
+class ServiceAccountConfig(Config):
+    """A service account that this stack makes, by which a cloud knows its pods."""
+
+    name: Name
+    """Name."""
+    annotations: dict[str, str] = Field(default_factory=dict)
+    """What the cloud reads, such as ``eks.amazonaws.com/role-arn`` or ``iam.gke.io/gcp-service-account``."""
+
+
 class WaiverConfig(Config):
     """A finding accepted by a person."""
 
@@ -78,6 +87,8 @@ class ClusterConfig(Config):
     """Where weights are kept."""
     servers: tuple[ServerConfig, ...] = ()
     """Servers."""
+    service_accounts: tuple[ServiceAccountConfig, ...] = ()
+    """Service accounts that this stack makes; pods and Jobs may name others."""
     access: AccessConfig = AccessConfig()
     """Tenants whose keys open the engines."""
     network: NetworkConfig = NetworkConfig()

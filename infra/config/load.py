@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 
 from interlock.infra.catalog.images import image_reference
 from interlock.infra.config.cluster import ClusterConfig, Scope
+from interlock.infra.config.filled import not_fetched
 from interlock.infra.config.names import unknown_names
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreKind
@@ -97,7 +98,7 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 
 def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
     """Names that are used twice or lead nowhere."""
-    for kind in ("pools", "stores", "servers", "tenants"):
+    for kind in ("pools", "stores", "servers", "tenants", "service_accounts"):
         yield from _duplicates(kind, [item.name for item in getattr(config, kind)])
     yield from _duplicates("platform.priority_classes", [each.name for each in config.platform.priority_classes])
     pools, stores = [pool.name for pool in config.pools], [store.name for store in config.stores]
@@ -155,8 +156,14 @@ def _of_server(config: ClusterConfig, index: int, pools: list[str], stores: list
         store = getattr(server, field)
         if store is not None and store not in stores:
             yield f"servers[{index}].{field}", f"{store!r} is not a store of this stack; stores: {_listed(stores)}"
+    kinds = {store.name: store.kind for store in config.stores}
+    if kinds.get(server.compile_cache or "") is StoreKind.BUCKET:
+        yield (
+            f"servers[{index}].compile_cache",
+            f"{server.compile_cache!r} is a bucket, which nothing writes to: name a store that is mounted",
+        )
     yield from _taken(config, index)
-    yield from _fetched(config, index)
+    yield from not_fetched(config, index)
     yield from _directives(server.extra.pod_patch, f"servers[{index}].extra.pod_patch")
     if len(server.name) + LONGEST_SUFFIX > LABEL_LIMIT:
         room = LABEL_LIMIT - LONGEST_SUFFIX
@@ -173,6 +180,11 @@ def _store_references(config: ClusterConfig, stores: list[str]) -> Iterator[tupl
             continue
         if store.source not in stores:
             yield f"stores[{index}].source", f"{store.source!r} is not a store of this stack; stores: {_listed(stores)}"
+        elif kinds[store.source] is StoreKind.BUCKET:
+            yield (
+                f"stores[{index}].source",
+                f"{store.source!r} is a bucket, of which no pod can copy: fetch it into a claim (prefetch.source)",
+            )
         elif kinds[store.source] in (StoreKind.NODE_SYNC, StoreKind.HOST_PATH, StoreKind.LOCAL):
             yield f"stores[{index}].source", f"{store.source!r} is on single nodes itself; copy from a store that every node reaches"
 
@@ -226,16 +238,6 @@ def _taken(config: ClusterConfig, index: int) -> Iterator[tuple[str, str]]:
             shown = f"{own.host}{both[0]} leads to server {other.name} already: one of the two would get every request"
             yield f"servers[{index}].route.host", f"{shown}; give each a host of its own"
             return
-
-
-def _fetched(config: ClusterConfig, index: int) -> Iterator[tuple[str, str]]:
-    """A revision that is asked for where the store fetches other ones of the same model: its folder would never be there."""
-    server = config.servers[index]
-    fetched = [each for store in config.stores if store.name == server.weights for each in store.prefetch]
-    brought, wanted = [each.revision for each in fetched if each.model == server.model.id], server.model.revision
-    if brought and wanted and wanted not in brought and not server.model.path:
-        told = f"{wanted!r} is not what store {server.weights} fetches of this model ({_listed(brought)})"
-        yield f"servers[{index}].model.revision", f"{told}: state the same revision in both, or leave it out here"
 
 
 def _directives(patch: Any, path: str) -> Iterator[tuple[str, str]]:

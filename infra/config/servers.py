@@ -96,6 +96,8 @@ class ServerConfig(Config):
     """Route from outside; omit to serve inside the cluster only."""
     access: ServerAccess = ServerAccess()
     """Who may ask it, and for what."""
+    service_account: ObjectName | None = None
+    """Service account of the pods: one of ``service_accounts``, or one that is there; omit for the namespace's default."""
     priority_class: ObjectName | None = None
     """PriorityClass of the pods."""
     extra: ExtraConfig = ExtraConfig()

@@ -7,6 +7,7 @@ from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.platform import GpuLayerKind
 from interlock.infra.config.pools import Allocation, PoolBackend, Sharing
 from interlock.infra.config.stores import Keep, StoreConfig, StoreKind
+from interlock.infra.manifests.accounts import account_objects
 from interlock.infra.manifests.common import selector
 from interlock.infra.manifests.device_plugin import device_plugin_objects, plugin_pools
 from interlock.infra.manifests.mig import mig_objects
@@ -35,7 +36,7 @@ from interlock.infra.plan.shares import our_labels, plugin_class
 from interlock.infra.plan.stores import claim_name, keep
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
 
-UNCLAIMED = frozenset({StoreKind.HOST_PATH, StoreKind.NODE_SYNC, StoreKind.IMAGE})
+UNCLAIMED = frozenset({StoreKind.HOST_PATH, StoreKind.NODE_SYNC, StoreKind.IMAGE, StoreKind.BUCKET})
 """Kinds of stores that pods mount without a claim."""
 DELETE_MARGIN = 120
 """Seconds beyond the grace period that a deletion may take."""
@@ -118,6 +119,7 @@ def tenant(config: ClusterConfig, stack: str, index: int) -> TenantObjects:
 def workspace(config: ClusterConfig, plan: ClusterPlan) -> WorkspaceObjects:
     """The namespace of the stack, and the runtime of its pods."""
     made = [namespace_object(config, plan.stack)] if config.create_namespace else []
+    made += account_objects(config, plan.stack)
     made += runtime_objects(plan.stack, config.namespace) if needs_runtime(config, plan) else []
     return WorkspaceObjects(drafts("namespace", made), name=config.namespace, keep=namespace_keep(config))
 

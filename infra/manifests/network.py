@@ -38,8 +38,8 @@ def policy(flows: PlannedFlows, chosen: Mapping[str, Any], namespace: str) -> di
     return {
         "podSelector": {"matchLabels": dict(chosen)},
         "policyTypes": ["Ingress", "Egress"],
-        "ingress": [put(_rule(flow, "from", namespace), flow.source) for flow in flows.into],
-        "egress": [put(_rule(flow, "to", namespace), flow.source) for flow in flows.out],
+        "ingress": [put(_rule(flow, "from", namespace), flow.source, "flows") for flow in flows.into],
+        "egress": [put(_rule(flow, "to", namespace), flow.source, "flows") for flow in flows.out],
     }
 
 

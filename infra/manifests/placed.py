@@ -111,7 +111,18 @@ def _name(item: Any) -> Any:
     return name if isinstance(name, str) else None
 
 
-CONFIG_ROOTS = ("access.tenants", "servers[", "pools[", "stores[", "tenants[", "platform", "namespace", "network", "waivers")
+CONFIG_ROOTS = (
+    "access.tenants",
+    "servers[",
+    "pools[",
+    "stores[",
+    "tenants[",
+    "service_accounts[",
+    "platform",
+    "namespace",
+    "network",
+    "waivers",
+)
 """How a path of the config begins that is not relative to an owner."""
 
 

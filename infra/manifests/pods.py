@@ -5,15 +5,16 @@ from functools import cache
 from typing import Any
 
 from interlock.infra.config.pools import Allocation, PoolBackend, Sharing
+from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig
 from interlock.infra.engine.options import MANAGED, options
 from interlock.infra.manifests.access import access_mount, access_volume
 from interlock.infra.manifests.common import labels, selector
 from interlock.infra.manifests.dra import CLAIM, claim_name
 from interlock.infra.manifests.node_pools import DO_NOT_DISRUPT
-from interlock.infra.manifests.placed import merged, put, traced
+from interlock.infra.manifests.placed import bare, merged, put, traced
 from interlock.infra.manifests.runtime import needs_archive, runtime_mount, runtime_volume
-from interlock.infra.manifests.stores import HOST_NAME, pod_storage
+from interlock.infra.manifests.stores import HOST_NAME, PodStorage, pod_storage
 from interlock.infra.manifests.supervised import liveness, probe_grace, run_command, supervised
 from interlock.infra.naming import ENGINE, label
 from interlock.infra.plan.servers import CACHE_DIR
@@ -53,7 +54,7 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
             *([access_volume(server.access)] if server.access and takes_requests(server, pods) else []),
             *storage.volumes,
         ],
-        "containers": [engine_container(server, pool, storage.mounts, pods)],
+        "containers": [engine_container(server, pool, storage, pods)],
         **{key: put(value, "weights", "stores") for key, value in storage.pod.items()},
     }
     if server.spread:
@@ -63,8 +64,7 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
         spec["resourceClaims"] = [put(claim, "gpus", "claim")]
     if config.priority_class:
         spec["priorityClassName"] = put(plan.priority_classes.get(config.priority_class, config.priority_class), "priority_class")
-    if config.image.pull_secrets:
-        spec["imagePullSecrets"] = [{"name": put(name, f"image.pull_secrets[{at}]")} for at, name in enumerate(config.image.pull_secrets)]
+    spec |= identity(config)
     patched = merged(spec, config.extra.pod_patch, "extra.pod_patch")
     whole = supervised(patched, ENGINE, server, pool, pods) if server.supervised else patched
     return {"metadata": pod_metadata(plan, server, pool, pods), "spec": whole}
@@ -82,6 +82,13 @@ def pod_metadata(plan: ClusterPlan, server: PlannedServer, pool: PlannedPool, po
     }
 
 
+def identity(config: ServerConfig) -> dict[str, Any]:
+    """Who the pods are to a cloud, and to the registry of their image."""
+    account = {"serviceAccountName": put(config.service_account, "service_account")} if config.service_account else {}
+    secrets = [{"name": put(name, f"image.pull_secrets[{at}]")} for at, name in enumerate(config.image.pull_secrets)]
+    return account | ({"imagePullSecrets": secrets} if secrets else {})
+
+
 def own_shm(pool: PlannedPool) -> bool:
     """Whether the pod brings its own /dev/shm: with MPS the device plugin mounts the daemon's there, by which both talk."""
     return pool.sharing != Sharing.MPS.value
@@ -94,7 +101,8 @@ def bounded(size: int | None) -> dict[str, Any]:
 
 def spread_constraints(plan: ClusterPlan, server: PlannedServer) -> list[dict[str, Any]]:
     """A preference for other zones and nodes, counted among the pods of one revision: a rollout's old pods do not push the new ones."""
-    chosen = {"labelSelector": {"matchLabels": selector(plan.stack, server.name)}, "matchLabelKeys": ["pod-template-hash"]}
+    own = {name: bare(value) for name, value in selector(plan.stack, server.name).items()}
+    chosen = {"labelSelector": {"matchLabels": own}, "matchLabelKeys": ["pod-template-hash"]}
     keys = [key for key in (ZONE, HOST_NAME) if key not in plan.pool(server.pool).selector]
     return [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway", **chosen} for key in keys]
 
@@ -111,7 +119,7 @@ def pod_security() -> dict[str, Any]:
     }
 
 
-def engine_container(server: PlannedServer, pool: PlannedPool, mounts: list[Any], pods: PlannedPods) -> dict[str, Any]:
+def engine_container(server: PlannedServer, pool: PlannedPool, storage: PodStorage, pods: PlannedPods) -> dict[str, Any]:
     """The engine's container in ``pods``. A worker without an API server has no port and no probe: its end ends the whole replica."""
     serves = takes_requests(server, pods)
     image = server.config.image
@@ -120,7 +128,7 @@ def engine_container(server: PlannedServer, pool: PlannedPool, mounts: list[Any]
         "image": put(server.image, "image.reference", "image"),
         "imagePullPolicy": put(image.pull_policy or "IfNotPresent", "image.pull_policy"),
         **started(server, pods),
-        "env": environment(server),
+        "env": [*environment(server), *storage.env],
         **ports(server, serves=serves),
         "resources": resources(server, pool, pods),
         **(probes(server) if serves else {}),
@@ -133,7 +141,7 @@ def engine_container(server: PlannedServer, pool: PlannedPool, mounts: list[Any]
             {"name": "tmp", "mountPath": "/tmp"},
             *([runtime_mount()] if server.supervised else []),
             *([access_mount()] if server.access and serves else []),
-            *mounts,
+            *storage.mounts,
         ],
     }
 

@@ -12,6 +12,8 @@ from interlock.infra.naming import content_hash, joined, label
 from interlock.infra.plan.stores import claim_name, folder, toleration_keys
 
 CONTAINER = "weights"
+KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+"""Variables of a bucket's keys, and the keys of the Secret that holds them."""
 NEVER = 2
 """Exit code of the program for what a retry cannot help."""
 DEADLINE = 6 * 3600
@@ -35,6 +37,12 @@ def sync_container(path: str, image: str, mounts: list[dict[str, Any]]) -> dict[
         "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},
         "volumeMounts": mounts,
     }
+
+
+def key_env(secret: str | None) -> list[dict[str, Any]]:
+    """The variables with a bucket's keys, from the Secret that holds them; none without one: a service account has access then."""
+    names = KEYS if secret else ()
+    return [{"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": name}}} for name in names]
 
 
 def prefetch_objects(config: ClusterConfig, store: StoreConfig, stack: str) -> list[Manifest]:
@@ -92,13 +100,15 @@ def _pod(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, no
         "volumes": [runtime, {"name": "store", **target}],
         "containers": [_container(prefetch, [mount, {"name": "store", "mountPath": "/store"}])],
     }
+    if prefetch.service_account:
+        pod["serviceAccountName"] = prefetch.service_account
     if node:
         pod["nodeSelector"] = {"kubernetes.io/hostname": node}
     return pod
 
 
 def _container(prefetch: PrefetchConfig, mounts: list[dict[str, Any]]) -> dict[str, Any]:
-    args = ["fetch", "--endpoint", prefetch.endpoint, "--model", prefetch.model, "--revision", prefetch.revision]
+    args = ["fetch", *_from(prefetch), "--model", prefetch.model, "--revision", prefetch.revision]
     args += ["--target", f"/store/{folder(prefetch)}", *(part for pattern in prefetch.ignore for part in ("--ignore", pattern))]
     token = {"secretKeyRef": {"name": prefetch.token_secret, "key": "token"}}
     return {
@@ -107,8 +117,14 @@ def _container(prefetch: PrefetchConfig, mounts: list[dict[str, Any]]) -> dict[s
         "imagePullPolicy": "IfNotPresent",
         "command": command("weights"),
         "args": args,
-        "env": [{"name": "HF_TOKEN", "valueFrom": token}] if prefetch.token_secret else [],
+        "env": [*([{"name": "HF_TOKEN", "valueFrom": token}] if prefetch.token_secret else []), *key_env(prefetch.secret)],
         "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},
         "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": mounts,
     }
+
+
+def _from(prefetch: PrefetchConfig) -> list[str]:
+    """Where the files come from, as arguments of the loader."""
+    stated = {"source": prefetch.source, "endpoint": prefetch.address, "region": prefetch.region}
+    return [word for name, value in stated.items() if value for word in (f"--{name}", value)]

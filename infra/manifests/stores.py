@@ -8,7 +8,7 @@ from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig, StoreKind
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.manifests.placed import put, traced
-from interlock.infra.manifests.prefetch import sync_container
+from interlock.infra.manifests.prefetch import key_env, sync_container
 from interlock.infra.manifests.runtime import runtime_mount
 from interlock.infra.naming import joined, label
 from interlock.infra.plan.stores import WEIGHTS_DIR, access_mode, cache_key, claim_name
@@ -34,6 +34,8 @@ class PodStorage:
     volumes: list[dict[str, Any]]
     mounts: list[dict[str, Any]]
     """Mounts of the engine's container."""
+    env: list[Any]
+    """Credentials of a bucket in its environment."""
     pod: dict[str, Any]
     """Further fields of the pod's spec: init containers, affinity."""
 
@@ -41,12 +43,16 @@ class PodStorage:
 def pod_storage(config: ServerConfig, server: PlannedServer, stores: Mapping[str, StoreConfig], gpu: str) -> PodStorage:
     """Weights, and the compile cache where a server keeps one."""
     store = stores.get(config.weights or "")
-    volumes, mounts = volumes_for(store) if store else ([], [])
+    mounted = store is not None and store.kind is not StoreKind.BUCKET
+    volumes, mounts = volumes_for(store) if store and mounted else ([], [])
     filling, more = init_for(store, stores.get(store.source or "") if store else None, server)
     kept, kept_mounts = cache_for(stores[config.compile_cache], server, gpu) if config.compile_cache else ([], [])
     affinity = affinity_for(store)
     pod = ({"initContainers": filling} if filling else {}) | ({"affinity": affinity} if affinity else {})
-    return PodStorage(_put([*volumes, *more], kept), _put(mounts, kept_mounts), pod)
+    keys = store.secret if store and store.kind is StoreKind.BUCKET else None
+    return PodStorage(
+        _put([*volumes, *more], kept), _put(mounts, kept_mounts), [put(each, "weights", "stores") for each in key_env(keys)], pod
+    )
 
 
 def _put(weights: list[dict[str, Any]], cache: list[dict[str, Any]]) -> list[Any]:

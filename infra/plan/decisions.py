@@ -70,6 +70,7 @@ DECISIONS: Mapping[str, tuple[str, ...]] = {
     "shm": _SIZE,
     "scratch": ("model", "weights", "stores"),
     "spread": _ROOM,
+    "flows": ("route", "transfer", "autoscale", "network", "weights", "stores", "balance", "name", *_SIZE),
     "replicas": ("autoscale",),
     "rollout": ("rollout.strategy", "tenants", "namespace", *_ROOM),
     "startup": _START,

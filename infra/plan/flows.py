@@ -33,14 +33,14 @@ def server_flows(
     monitoring = Flow(peers=peers(named.monitoring) or (_prometheus(server),), ports=asked, source="network.monitoring")
     called = addresses([*args.to_argv(), *env.values()]) | (set() if args.model.startswith("/") else {443})
     return PlannedFlows(
-        into=(*_entry(config, server.route, asked), *inside, monitoring, *joined),
+        into=(*inside, monitoring, *joined, *_entry(config, server.route, asked)),
         out=(DNS, *_called(called, "model"), *joined, *_stated(config)),
     )
 
 
 def store_flows(config: ClusterConfig, store: StoreConfig) -> PlannedFlows:
     """The traffic of the Jobs that fill ``store``: nobody asks them, and they ask the hub, which sends large files from other hosts."""
-    called = addresses(each.endpoint for each in store.prefetch) | {443}
+    called = addresses(each.address for each in store.prefetch) | {443}
     return PlannedFlows(out=(DNS, *_called(called, "prefetch"), *_stated(config)))
 
 

@@ -11,6 +11,7 @@ from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.models import ImageConfig
 from interlock.infra.config.pools import PoolConfig
 from interlock.infra.config.servers import ServerConfig
+from interlock.infra.config.stores import StoreConfig
 from interlock.infra.engine.args import EngineArgs, ServeArgs
 from interlock.infra.facts.room import DAEMON_CORES, DAEMON_GIB
 from interlock.infra.plan.access import decide_access, middleware
@@ -30,7 +31,7 @@ from interlock.infra.plan.scratch import decide_scratch
 from interlock.infra.plan.shares import beyond_its_share
 from interlock.infra.plan.spread import decide_spread
 from interlock.infra.plan.start import server_start
-from interlock.infra.plan.stores import model_path, weights_store
+from interlock.infra.plan.stores import model_path, streaming, weights_store
 from interlock.infra.plan.times import time_budget
 from interlock.infra.plan.types import PlannedServer, PlannedStart, TimeBudget
 from interlock.infra.sizing import Estimate, SizingResult
@@ -79,7 +80,7 @@ def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, 
         resource=resource_name(pool),
         args=args,
         **_placed(args, shape, decide_spread(demand, room.packed, why), why),
-        **_traffic(config, stack, server, args, environment(server, image, times.startup, lies.nodes), pods=lies.nodes),
+        **_traffic(config, stack, server, args, environment(server, image, times.startup, lies.nodes, store), pods=lies.nodes),
         supervised=supervised,
         access=access,
         **_host(server, pool, shape, made, why),
@@ -102,7 +103,10 @@ def _host(server: ServerConfig, pool: PoolConfig, shape: ModelShape, made: Engin
 
 def _placed(args: ServeArgs, shape: ModelShape, spread: bool, why: dict[str, Reason]) -> dict[str, Any]:
     """Where replicas go, and what they write there."""
-    return {"scratch": decide_scratch(not args.model.startswith("/"), shape.weight_bytes, why), "spread": spread}
+    return {
+        "scratch": decide_scratch(not args.model.startswith("/") and "://" not in args.model, shape.weight_bytes, why),
+        "spread": spread,
+    }
 
 
 def _traffic(config: ClusterConfig, stack: str, server: ServerConfig, args: ServeArgs, env: dict[str, str], *, pods: int) -> dict[str, Any]:
@@ -259,7 +263,7 @@ def serve_args(
     )
 
 
-def environment(server: ServerConfig, image: TrackImage, startup: int, nodes: int) -> dict[str, str]:
+def environment(server: ServerConfig, image: TrackImage, startup: int, nodes: int, store: StoreConfig | None) -> dict[str, str]:
     """Plain environment: what the image needs, the ready timeout, offline mode with a store, then the user's own."""
     env = dict(image.env)
     if not comes_later("VLLM_ENGINE_READY_TIMEOUT_S", version_of(server)):
@@ -270,4 +274,4 @@ def environment(server: ServerConfig, image: TrackImage, startup: int, nodes: in
     if nodes > 1:
         # The pod's own interface, by the name that network plugins give it: NCCL and Gloo would take the first that they see.
         env |= {"NCCL_SOCKET_IFNAME": "eth0", "GLOO_SOCKET_IFNAME": "eth0"}
-    return env | dict(server.extra.env)
+    return env | streaming(store) | dict(server.extra.env)

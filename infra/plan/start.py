@@ -45,7 +45,7 @@ def server_start(
 def reads_from(server: ServerConfig, engine: EngineArgs, store: StoreConfig | None) -> Reading:
     """What the weights are read from at a cold start."""
     streamed = (engine.load_format or "").startswith("runai_streamer")
-    if server.model.id.startswith(_BUCKETS):
+    if server.model.id.startswith(_BUCKETS) or (store is not None and store.kind is StoreKind.BUCKET):
         return Reading.OBJECT
     if store is None:
         return Reading.DISK if (server.model.path or "").startswith("/") else Reading.HUB

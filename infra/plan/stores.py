@@ -63,8 +63,20 @@ def model_path(server: ServerConfig, store: StoreConfig | None) -> str:
         return server.model.path
     if not (server.weights or server.model.path):
         return server.model.id
+    if store is not None and store.kind is StoreKind.BUCKET:
+        return f"{str(store.url).rstrip('/')}/{server.model.path or server.model.id}"
     fetched = prefetched(store, server)
     return f"{WEIGHTS_DIR}/{server.model.path or (folder(fetched) if fetched else server.model.id)}"
+
+
+def streaming(store: StoreConfig | None) -> dict[str, str]:
+    """Environment by which an engine streams from a bucket (runai-model-streamer-s3 0.17: files/files.py, libstreamers3.so)."""
+    if store is None or store.kind is not StoreKind.BUCKET:
+        return {}
+    region = {"AWS_REGION": store.region} if store.region else {}
+    # Clouds name a bucket in the host; servers with an address of their own seldom have a certificate for that.
+    own = {"AWS_ENDPOINT_URL": store.endpoint, "RUNAI_STREAMER_S3_USE_VIRTUAL_ADDRESSING": "0"} if store.endpoint else {}
+    return {**region, **own, **({"AWS_EC2_METADATA_DISABLED": "true"} if store.secret else {})}
 
 
 def users(config: ClusterConfig, store: str) -> list[ServerConfig]:

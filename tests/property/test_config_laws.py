@@ -23,7 +23,7 @@ WHOLE: dict[str, Any] = {
         {"name": "h100", "gpu": "h100", "nodes": 2, "gpus_per_node": 8, "cpu": "96", "memory": "1Ti", "gpu_memory": "80Gi"},
         {"name": "sliced", "gpu": "l4", "nodes": 1, "gpus_per_node": 1, "share": {"kind": "time-slicing", "replicas": 2}},
     ],
-    "stores": [{"name": "weights", "size": "10Gi"}],
+    "stores": [{"name": "weights", "size": "10Gi", "filled": "a test"}],
     "servers": [
         {
             "name": "qwen",

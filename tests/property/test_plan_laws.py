@@ -92,7 +92,7 @@ def configs(draw: st.DrawFn) -> ClusterConfig:
         "target": {"local": "dev"},
         "namespace": "laws",
         "pools": pools,
-        "stores": [{"name": "weights"}],
+        "stores": [{"name": "weights", "filled": "a test"}],
         "servers": [draw(servers(index, names)) for index in range(count)],
     }
     return load(data)

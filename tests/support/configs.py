@@ -92,7 +92,7 @@ def written(draw: st.DrawFn) -> dict[str, Any]:
         "target": {"local": "dev"},
         "namespace": "laws",
         "pools": pools,
-        "stores": [{"name": "weights", "access": "ReadWriteMany", "size": "1Ti"}],
+        "stores": [{"name": "weights", "access": "ReadWriteMany", "size": "1Ti", "filled": "a test"}],
         "servers": listed,
         "platform": PRIORITIES,
     }

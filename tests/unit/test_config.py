@@ -12,7 +12,7 @@ GOOD: dict[str, Any] = {
     "target": {"local": "dev"},
     "namespace": "dev",
     "pools": [{"name": "l4", "gpu": "l4", "gpus_per_node": 1, "nodes": 1}],
-    "stores": [{"name": "weights"}],
+    "stores": [{"name": "weights", "filled": "a test"}],
     "servers": [{"name": "chat", "model": {"id": "m", "unsized": "a test"}, "pool": "l4"}],
 }
 

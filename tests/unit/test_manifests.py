@@ -11,7 +11,7 @@ BASE: dict[str, Any] = {
     "target": {"local": "dev"},
     "namespace": "n",
     "pools": [{"name": "p", "gpu": "h100", "nodes": 4, "gpus_per_node": 8, "cpu": "96", "memory": "1Ti"}],
-    "stores": [{"name": "w"}],
+    "stores": [{"name": "w", "filled": "a test"}],
 }
 
 

@@ -124,7 +124,7 @@ def test_a_waiver_lets_a_contradiction_pass_and_an_expired_one_does_not() -> Non
 
 
 def test_a_store_puts_the_engine_into_offline_mode_and_gives_it_a_folder() -> None:
-    made = planned({"weights": "w"}, stores=[{"name": "w"}])
+    made = planned({"weights": "w"}, stores=[{"name": "w", "filled": "a test"}])
     assert made.servers[0].args.model == "/var/lib/interlock/models/org/model"
     assert made.servers[0].env["HF_HUB_OFFLINE"] == "1"
 

@@ -204,7 +204,7 @@ def test_local_volumes_that_bind_before_the_pod_is_scheduled_are_refused(binding
         ({"kind": "host-path", "path": "/data"}, 2, True),
         ({"kind": "host-path", "path": "/data", "nodes": ["n1"]}, 2, False),
         ({"kind": "host-path", "path": "/data"}, 1, False),
-        ({"kind": "claim"}, 2, False),
+        ({"kind": "claim", "filled": "a test"}, 2, False),
     ],
 )
 def test_a_node_folder_that_some_nodes_of_the_pool_may_lack_is_refused(store: dict[str, Any], nodes: int, refused: bool) -> None:
@@ -213,7 +213,7 @@ def test_a_node_folder_that_some_nodes_of_the_pool_may_lack_is_refused(store: di
 
 
 def test_a_claim_for_one_node_with_replicas_on_several_is_refused() -> None:
-    stores = [{"name": "models", "kind": "claim", "access": "ReadWriteOnce"}]
+    stores = [{"name": "models", "kind": "claim", "access": "ReadWriteOnce", "filled": "a test"}]
     assert found(planned(SLICED, {"weights": "models", "replicas": 2}, stores=stores), "STO-001")
-    many = [{"name": "models", "kind": "claim", "access": "ReadWriteMany"}]
+    many = [{"name": "models", "kind": "claim", "access": "ReadWriteMany", "filled": "a test"}]
     assert found(planned(SLICED, {"weights": "models", "replicas": 2}, stores=many), "STO-001") == []

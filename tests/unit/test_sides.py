@@ -137,7 +137,7 @@ def test_a_model_that_does_not_fit_is_sent_to_the_stacks_own_free_pool_first(cha
     assert ("a pool of" in finding.remedy) is not finding.remedy.startswith("set pool")
 
 
-CLAIM = {"stores": [{"name": "w", "size": "1Gi"}], S + "weights": "w"}
+CLAIM = {"stores": [{"name": "w", "size": "1Gi", "filled": "a test"}], S + "weights": "w"}
 SECOND = {"name": "code", "model": {"id": "Qwen/Qwen2.5-14B-Instruct"}, "pool": "h100", "weights": "w"}
 
 
@@ -277,7 +277,9 @@ LIMITS = {"gpus": {"h100": 8}, "cpu": "8", "memory": "30Gi", "pods": 1, "storage
     ],
 )
 def test_a_quota_covers_cpu_memory_and_claims(tenant: dict[str, Any], path: str, fix: str) -> None:
-    data = config_data({"tenants": [{"name": "team-a", **LIMITS, **tenant}], "stores": [{"name": "w"}], S + "weights": "w"})
+    data = config_data(
+        {"tenants": [{"name": "team-a", **LIMITS, **tenant}], "stores": [{"name": "w", "filled": "a test"}], S + "weights": "w"}
+    )
     told = [(each.path, each.remedy) for each in found(data) if each.code == "SCALE-008"]
     assert told == ([(f"tenants[0].{path}", fix)] if path else [])
 

@@ -1,5 +1,6 @@
 """Model stores: every kind's objects and mounts, prefetch Jobs, compile caches, what outlives a destroy."""
 
+import re
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from interlock.infra.plan.stores import cache_key
 
 REVISION = "a" * 40
 STORES: dict[str, dict[str, Any]] = {
-    "claim": {"size": "200Gi", "storage_class": "shared"},
+    "claim": {"size": "200Gi", "storage_class": "shared", "filled": "a test"},
     "existing-claim": {"claim": "weights"},
     "host-path": {"path": "/data/models", "nodes": ["n1"]},
     "local": {"path": "/mnt/nvme", "nodes": ["n1", "n2.example"], "size": "500Gi"},
@@ -24,6 +25,7 @@ STORES: dict[str, dict[str, Any]] = {
     "juicefs": {"secret": "juicefs"},
     "object-store": {"driver": "s3.csi.aws.com", "handle": "models", "attributes": {"bucketName": "models"}},
     "image": {"image": "registry.example/weights@sha256:" + "0" * 64},
+    "bucket": {"url": "s3://models/prod", "region": "eu-central-1"},
 }
 
 
@@ -58,7 +60,7 @@ def test_the_examples_here_cover_every_kind() -> None:
     assert set(STORES) == {kind.value for kind in StoreKind}
 
 
-@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("kind", sorted(STORES.keys() - {"bucket"}))
 def test_every_kind_is_mounted_read_only_where_the_engine_looks(kind: str) -> None:
     objects = rendered(config(kind))
     (mount,) = [each for each in pod(objects)["containers"][0]["volumeMounts"] if each["name"] == "weights"]
@@ -290,3 +292,102 @@ def test_a_copy_of_a_store_that_is_on_single_nodes_is_refused() -> None:
                 ]
             },
         )
+
+
+def prefetching(**entry: Any) -> ClusterConfig:
+    return config(prefetch=[{"model": "Qwen/Qwen2.5-7B-Instruct", "revision": REVISION, **entry}])
+
+
+def job(made: ClusterConfig) -> dict[str, Any]:
+    spec: dict[str, Any] = of(rendered(made), "Job")[0]["spec"]["template"]["spec"]
+    return spec
+
+
+@pytest.mark.parametrize(
+    ("entry", "args"),
+    [
+        ({}, ["--endpoint", "https://huggingface.co"]),
+        ({"endpoint": "https://hf-mirror.com"}, ["--endpoint", "https://hf-mirror.com"]),
+        ({"source": "modelscope://Qwen/Qwen"}, ["--source", "modelscope://Qwen/Qwen", "--endpoint", "https://modelscope.cn"]),
+        ({"source": "s3://models/q", "region": "eu-west-1", "revision": "v3"}, ["--source", "s3://models/q", "--region", "eu-west-1"]),
+        ({"source": "gs://models/q"}, ["--source", "gs://models/q", "--endpoint", "https://storage.googleapis.com"]),
+        (
+            {"source": "oss://models/q", "endpoint": "https://oss-cn-hangzhou.aliyuncs.com"},
+            ["--source", "oss://models/q", "--endpoint", "https://oss-cn-hangzhou.aliyuncs.com"],
+        ),
+    ],
+)
+def test_a_job_fetches_from_where_the_weights_are(entry: dict[str, Any], args: list[str]) -> None:
+    assert job(prefetching(**entry))["containers"][0]["args"][1 : len(args) + 1] == args
+
+
+def test_a_bucket_opens_to_the_keys_of_a_secret_or_to_a_service_account_that_the_stack_makes() -> None:
+    (container,) = job(prefetching(source="s3://models/q", secret="bucket"))["containers"]
+    keys = {each["name"]: each["valueFrom"]["secretKeyRef"] for each in container["env"]}
+    assert keys == {name: {"name": "bucket", "key": name} for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+    role = {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/models"}
+    fetched = {"model": "Qwen/Qwen2.5-7B-Instruct", "revision": "v1", "source": "s3://models/q", "service_account": "models"}
+    made = config(
+        prefetch=[fetched], more={"service_accounts": [{"name": "models", "annotations": role}]}, server={"service_account": "models"}
+    )
+    assert (job(made)["serviceAccountName"], pod(rendered(made))["serviceAccountName"]) == ("models", "models")
+    (found,) = of(rendered(made), "ServiceAccount")
+    assert (found["metadata"]["annotations"], found["automountServiceAccountToken"]) == (role, False)
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        ({"revision": "main"}, "'main' is not a commit of 7 to 40 hex digits: a branch would change under the servers"),
+        ({"source": "oss://models/q"}, "endpoint is missing: OSS has one for each region"),
+        ({"source": "s3://models/q", "token_secret": "hub"}, "a bucket takes secret or service_account"),
+        ({"secret": "keys"}, "secret: for buckets only; the hub takes token_secret"),
+        ({"source": "ftp://models/q"}, "stores[0].prefetch[0].source: 'ftp://models/q' is not an address such as s3://BUCKET/FOLDER"),
+    ],
+)
+def test_a_source_that_cannot_be_is_refused(entry: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(text)):
+        prefetching(**entry)
+
+
+def test_a_claim_that_nobody_fills_and_a_model_that_is_not_fetched_are_refused() -> None:
+    with pytest.raises(ConfigError, match="weights: claim models is made empty, and nothing brings Qwen"):
+        config(filled=None)
+    fetched = {"model": "Qwen/Qwen2.5-7B-Instruct", "revision": REVISION}
+    with pytest.raises(ConfigError, match="nothing brings Qwen/Qwen3-8B into it"):
+        config(filled=None, prefetch=[fetched], server={"model": {"id": "Qwen/Qwen3-8B"}})
+    with pytest.raises(ConfigError, match="state which one is served"):
+        config(filled=None, prefetch=[{"model": "Qwen/Qwen2.5-7B-Instruct", "revision": each * 40} for each in "ab"])
+    prefetching(source="s3://models/q")  # is filled
+
+
+def test_ten_servers_of_one_model_and_revision_need_one_job() -> None:
+    fetched = {"model": "Qwen/Qwen2.5-7B-Instruct", "revision": REVISION}
+    more = [{"name": f"s{at}", "model": {"id": fetched["model"]}, "pool": "h100", "weights": "models"} for at in range(10)]
+    objects = rendered(config(prefetch=[fetched], more={"servers": more}))
+    assert len(of(objects, "Job")) == 1
+    models = {each["spec"]["template"]["spec"]["containers"][0]["args"][2] for each in of(objects, "Deployment")}
+    assert models == {f"/var/lib/interlock/models/Qwen/Qwen2.5-7B-Instruct/{REVISION}"}
+
+
+def test_an_engine_streams_from_a_bucket_with_its_keys() -> None:
+    made = rendered(config("bucket", endpoint="http://minio.storage:9000", secret="bucket"))
+    (container,) = pod(made)["containers"]
+    env = {each["name"]: each.get("value") for each in container["env"]}
+    assert container["args"][2] == "s3://models/prod/Qwen/Qwen2.5-7B-Instruct"
+    assert (env["AWS_ENDPOINT_URL"], env["AWS_REGION"], env["RUNAI_STREAMER_S3_USE_VIRTUAL_ADDRESSING"]) == (
+        "http://minio.storage:9000",
+        "eu-central-1",
+        "0",
+    )
+    assert {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} <= env.keys()
+    (policy,) = of(made, "NetworkPolicy")
+    assert {"port": 9000, "protocol": "TCP"} in [port for rule in policy["spec"]["egress"] for port in rule["ports"]]
+
+
+def test_what_must_be_mounted_is_no_bucket() -> None:
+    with pytest.raises(ConfigError, match="compile_cache: 'models' is a bucket, which nothing writes to"):
+        config("bucket", server={"compile_cache": "models"})
+    copy = {"name": "copy", "kind": "node-sync", "path": "/m", "source": "models"}
+    with pytest.raises(ConfigError, match=r"stores\[1\].source: 'models' is a bucket, of which no pod can copy"):
+        config("bucket", more={"stores": [{"name": "models", "kind": "bucket", **STORES["bucket"]}, copy]})
