@@ -10,6 +10,7 @@ from interlock.cli.reading import read_paths
 from interlock.cli.report import FORMATS, report
 from interlock.infra.errors import REFUSED, ConfigError, Problem
 from interlock.infra.rules.findings import Severity, Waiver
+from interlock.infra.rules.settings import waiver_problems
 
 LEVELS = (*(each.value for each in Severity), "never")
 
@@ -67,6 +68,10 @@ def read_waivers(texts: list[str]) -> tuple[Waiver, ...]:
         try:
             waivers.append(Waiver(code=code.strip(), path=path.strip() or "*", reason=reason.strip()))
         except ValueError:
-            said = f"{text!r} is not a waiver: write CODE:path:reason, for example 'GPU-001:*:shared cards on purpose'"
+            strange = [f"{problem}; " for _, problem in waiver_problems([code.strip()])] if path and reason.strip() else [""]
+            said = f"{text!r} is not a waiver: {''.join(strange)}write CODE:path:reason, for example 'GPU-001:*:shared cards on purpose'"
             raise ConfigError([Problem("--waive", said)]) from None
+    unknown = [Problem("--waive", problem) for _, problem in waiver_problems(waiver.code for waiver in waivers)]
+    if unknown:
+        raise ConfigError(unknown)
     return tuple(waivers)

@@ -68,7 +68,9 @@ def decoded(name: str, raw: bytes) -> Text:
         return Text(name, why=f"larger than {LARGEST // 1024**2} MiB")
     encoding = next((encoding for mark, encoding in _MARKS if raw.startswith(mark)), "utf-8")
     if encoding.startswith("utf-8") and b"\0" in raw:
-        return Text(name, why="binary")
+        # YAML 1.2, 5.2: of a text of two bytes a character the first one is ASCII.
+        wide = len(raw) > 3 and (raw[0] == 0) != (raw[1] == 0) and (raw[2] == 0) != (raw[3] == 0)
+        return Text(name, why="UTF-16 without its byte order mark: save it as UTF-8" if wide else "binary")
     try:
         return Text(name, raw.decode(encoding))
     except UnicodeDecodeError as error:

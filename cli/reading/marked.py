@@ -123,7 +123,20 @@ def compose(text: str) -> Any:
     return node
 
 
+def too_deep(data: Any) -> bool:
+    """Whether plain data is nested deeper than a document may be."""
+    level = [data]
+    for _ in range(_DEEPEST + 1):
+        inner = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [child for children in inner for child in children if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True
+
+
 def _unreadable(error: Exception, text: str) -> Unreadable:
+    if isinstance(error, RecursionError):
+        return Unreadable(f"nested deeper than {_DEEPEST} levels", 1, 1)
     mark = getattr(error, "problem_mark", None)
     line, column = (mark.line, mark.column) if mark else (0, 0)
     lines = text.split("\n", line + 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 from interlock.cli.reading import pulumi
 from interlock.cli.reading.files import Text, read_texts
-from interlock.cli.reading.marked import Marked, Unreadable, compose, read_stream
+from interlock.cli.reading.marked import Marked, Unreadable, compose, read_stream, too_deep
 from interlock.cli.reading.templates import has_expressions, is_template
 from interlock.infra.facts import DocumentProblem, Origin
 from interlock.infra.recognise import Document
@@ -66,8 +66,10 @@ def _json(text: Text, file: FileRead, reading: Reading) -> bool:
         return False
     try:
         data: Any = json.loads(text.text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
+    if too_deep(data):
+        return False  # Told as of YAML, with its place.
     marked = _LazyMarks(data=data)
     marked.text = text.text
     file.documents.append(marked)

@@ -13,7 +13,7 @@ from interlock.infra.rules.reading.planner import card, facts_of, refused, sized
 from interlock.infra.rules.reading.units import size_of, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, rule
 from interlock.infra.sizing import SizingResult, Suggestion, Verdict
-from interlock.infra.sizing.follows import whole
+from interlock.infra.sizing.follows import LARGEST, whole
 from interlock.infra.sizing.verdict import MORE_GPUS
 from interlock.infra.values import GIB
 
@@ -119,16 +119,21 @@ def length(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[H
     limit = _of_decoder(workload) if limit.absent else limit
     told = list(refused(workload, bundle, "MEM-004"))
     yield from told
-    asked, facts = flag.map(whole), facts_of(workload)
+    asked, facts = flag.map(_tokens), facts_of(workload)
     stretched = any(not workload.engine.flag(name).absent for name in ("rope-scaling", "hf-overrides", "rope-parameters"))
     allowed = switched_on(workload.engine.env.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN", Fact()))
     own = limit.get() if limit.known else facts.max_position if facts else 0
     if not told and asked.known and own and asked.get() > own and not stretched and not allowed:
         # A variant may be made for longer contexts than the base model that the catalog knows.
-        level = Severity.ERROR if limit.known else Severity.INFO
-        text = f"--max-model-len {asked.get()} is above the {own} positions of the model, and no rope scaling is given"
+        level = Severity.ERROR if limit.known or asked.get() > LARGEST else Severity.INFO
+        text = f"--max-model-len {str(flag.get())[:40]} is above the {own} positions of the model, and no rope scaling is given"
         remedy = f"set --max-model-len to {own} or less, or give rope scaling"
-        yield Hit(where(workload, Place.ARGS, flag), text, remedy, str(asked.get()), severity=level)
+        yield Hit(where(workload, Place.ARGS, flag), text, remedy, str(flag.get())[:40], severity=level)
+
+
+def _tokens(text: str) -> int:
+    """A length; one beyond every possible size as just beyond it. Raises ValueError."""
+    return LARGEST + 1 if text.isdecimal() and len(text.lstrip("0")) > len(str(LARGEST)) else whole(text)
 
 
 def _of_decoder(workload: Workload) -> Fact[int]:

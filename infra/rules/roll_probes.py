@@ -8,7 +8,7 @@ from interlock.infra.catalog.vllm_flags import comes_later
 from interlock.infra.facts import Bundle, Container, Fact, Place, Pod, Probe, Role, Workload, known
 from interlock.infra.rules.findings import Fix, Severity
 from interlock.infra.rules.reading.checkpoint import weights
-from interlock.infra.rules.reading.load import container_seconds, reading_of
+from interlock.infra.rules.reading.load import container_seconds, reading_of, warm_seconds
 from interlock.infra.rules.reading.units import engine_containers, where
 from interlock.infra.rules.rule import Hit, Settings, put, rule
 from interlock.infra.sizing.start import Reading
@@ -67,7 +67,7 @@ def patient_seconds(workload: Workload) -> int:
     "ROLL-001",
     Severity.ERROR,
     demand="The probe that can kill a loading engine gives it the time that its model needs.",
-    reason="The kubelet restarts the container before the model is loaded, and then again: an endless crash loop.",
+    reason="The kubelet restarts the container before the model is loaded, and then again: where nothing of it is kept, without end.",
     source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'; opendatahub-io/kserve#1161",
     remedy="Add a startupProbe whose periodSeconds x failureThreshold exceeds the load time.",
     fault="probe-too-short",
@@ -92,6 +92,8 @@ def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> It
         delay, period, failures = (float(fact.get()) for fact in _timing(probe))
         text = f"the {probe.kind} probe gives {delay:g} + {period:g} x {failures:g} = {given.get():g} s"
         why = "the planner's estimate" if predicted.known else how
+        again = None if predicted.known else warm_seconds(workload, container)
+        warm = again is not None and given.get() >= max(float(settings["least_seconds"]), again)
         enough = max(need * 1.5, patient_seconds(workload)) if predicted.known else need * 1.5
         threshold = math.ceil(enough / max(period, 1))
         remedy = f"add a startupProbe with periodSeconds {max(period, 1):g} and failureThreshold {threshold}"
@@ -101,14 +103,17 @@ def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> It
             fixes = put(f"{probe.path}.failureThreshold", threshold)
         yield Hit(
             where(workload, Place.PROBES, given),
-            f"{text}, but the model needs about {need:.0f} s ({why})",
+            f"{text}, but the model needs about {need:.0f} s ({why})" + (_WARM if warm else ""),
             remedy,
             _threshold(probe),
-            # What a fast network could make good is a risk, not a contradiction.
-            severity=Severity.WARNING if fastest.known and given.get() >= fastest.get() else None,
+            # What a fast network or the files of the start before could make good is a risk, not a contradiction.
+            severity=Severity.WARNING if warm or (fastest.known and given.get() >= fastest.get()) else None,
             fixes=fixes,
             also=((None, f"{container.path}.startupProbe"),) if probe.kind != "startup" else (),
         )
+
+
+_WARM = "; what is downloaded stays on a volume, so the container is killed until it is whole, and then starts"
 
 
 def _large(workload: Workload, probe: Probe, given: Fact[float]) -> Iterable[Hit]:

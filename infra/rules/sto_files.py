@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator
 
 from interlock.infra.catalog.hub import ELSEWHERE, ENDPOINT, PUBLIC, TOKEN_FILE, TOKENS
 from interlock.infra.catalog.images import image_reference
-from interlock.infra.facts import Bundle, Container, Fact, Mount, Place, Pod, Role, Workload, known
+from interlock.infra.facts import Bundle, Container, Fact, Mount, Place, Pod, Role, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
+from interlock.infra.rules.reading.cache import cache_folder, mount_of
 from interlock.infra.rules.reading.checkpoint import GATED, gated
 from interlock.infra.rules.reading.units import engine_containers, older, switched_on, where
 from interlock.infra.rules.rule import Hit, Settings, drop, put, rule
@@ -77,24 +78,6 @@ def _entry(path: str) -> str:
     return f"{match[1]}.name" if match else path
 
 
-_HUB = (("HF_HUB_CACHE", ""), ("HUGGINGFACE_HUB_CACHE", ""), ("HF_HOME", "/hub"))
-
-
-def _cache_folder(container: Container) -> Fact[str]:
-    """Where the hub's client keeps its files."""
-    for name, below in _HUB:
-        if name in container.env:
-            return container.env[name].map(lambda text, below=below: text.rstrip("/") + below)  # type: ignore[misc]
-    base = container.env.get("HOME", known("/root"))
-    return base.map(lambda text: f"{text.rstrip('/')}/.cache/huggingface/hub")
-
-
-def mount_of(container: Container, place: str) -> Mount | None:
-    """The volume mount in which a path lies: the longest that holds it."""
-    holding = [mount for mount in container.mounts if f"{place.rstrip('/')}/".startswith(f"{mount.mount_path.rstrip('/')}/")]
-    return max(holding, key=lambda mount: len(mount.mount_path), default=None)
-
-
 def _of_the_hub(workload: Workload) -> bool:
     model = workload.engine.model
     return model.known and not str(model.value).startswith((".", "/")) and "://" not in str(model.value) and "/" in str(model.value)
@@ -114,7 +97,7 @@ def cache_read_only(workload: Workload, bundle: Bundle, settings: Settings) -> I
     if not _of_the_hub(workload) or not workload.engine.flag("download-dir").absent:
         return
     for _, container in engine_containers(workload):
-        folder = _cache_folder(container)
+        folder = cache_folder(container)
         mount = mount_of(container, folder.get()) if folder.known else None
         if mount is None or not mount.read_only:
             continue

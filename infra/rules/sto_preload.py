@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from interlock.infra.facts import Bundle, Container, Place, Pod, Workload
 from interlock.infra.rules.findings import Severity
 from interlock.infra.rules.gpu_devices import official
+from interlock.infra.rules.reading.cache import mount_of
 from interlock.infra.rules.reading.relations import member
 from interlock.infra.rules.reading.units import engine_containers, where
 from interlock.infra.rules.rule import Hit, Settings, rule
-from interlock.infra.rules.sto_files import mount_of
 
 _FORMAT, _EXTRA = "ipc_cache", "model-loader-extra-config"
 _PRELOAD = re.compile(r"\bvllm\s+preload\b")

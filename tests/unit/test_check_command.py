@@ -90,6 +90,8 @@ def test_standard_input_is_read_as_dash(run: Run) -> None:
         (("nope.yaml",), "does not exist"),
         (("a.yaml", "--waive", "GPU-001"), "is not a waiver"),
         (("a.yaml", "--waive", "gpu:*:some reason"), "is not a waiver"),
+        (("a.yaml", "--waive", "GPU-0011:*:some reason"), "(near: GPU-001"),
+        (("a.yaml", "--waive", "GPU-999:*:some reason"), "'GPU-999' is not the code of a finding"),
         (("a.yaml", "--baseline", "nope.json"), "is not a baseline"),
         (("a.yaml", "--config", "nope.yaml"), "cannot be read"),
         (("a.yaml", "--output", "no/such/folder/x"), "cannot be written"),

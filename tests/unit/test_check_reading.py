@@ -89,6 +89,8 @@ def test_documents_are_numbered_as_yaml_counts_them() -> None:
         ("a: b: c\n", "mapping values"),
         ("a: &x [*x]\n", "refers to itself"),
         ("- " * 400 + "x\n", "nested deeper"),
+        ('{"a":' * 300 + "1" + "}" * 300, "nested deeper"),
+        ("[" * 5000 + "]" * 5000, "nest"),
         ("a: \x01\n", ""),
     ],
 )
@@ -150,6 +152,17 @@ def test_braces_inside_valid_yaml_are_left_to_the_documents(tmp_path: Path, text
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
 def test_other_encodings_with_a_mark_are_read(tmp_path: Path, encoding: str) -> None:
     assert read(tmp_path, "kind: Pod\n".encode(encoding)).documents[0].data == {"kind": "Pod"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_wide_text_without_a_mark_is_told_as_what_it_is(tmp_path: Path, encoding: str) -> None:
+    assert "UTF-16 without its byte order mark" in why(read(tmp_path, "kind: Pod\n".encode(encoding)))
+
+
+def test_json_as_deep_as_documents_may_be_is_read(tmp_path: Path) -> None:
+    reading = read(tmp_path, '{"a":' * 190 + "1" + "}" * 190)
+    assert len(reading.documents) == 1
+    assert reading.problems == []
 
 
 def test_foreign_tags_are_unknown_and_times_are_text(tmp_path: Path) -> None:
