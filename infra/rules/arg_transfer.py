@@ -202,8 +202,10 @@ def has_partner(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
     stated = member(workload, "kv-transfer-config", ["kv_role"])
     mine = role(workload) if stated.known and stated.get() in ("kv_producer", "kv_consumer") else ""
     wanted = {PREFILL: DECODE, DECODE: PREFILL}.get(mine)
-    near = [each for each in bundle.workloads if each.origin.namespace == workload.origin.namespace and each is not workload]
-    if wanted is None or any(role(each) == wanted or _open(each) for each in near):
+    if wanted is None:
+        return
+    near = (each for each in bundle.workloads if each.origin.namespace == workload.origin.namespace and each is not workload)
+    if any(role(each) == wanted or _open(each) for each in near):
         return
     # What is not among the documents that were read may stand elsewhere.
     level = Severity.WARNING if bundle.closed else Severity.INFO

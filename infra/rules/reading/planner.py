@@ -189,10 +189,6 @@ def sized(workload: Workload, bundle: Bundle) -> SizingResult | None:
     return answer(request) if request else None
 
 
-_ASKED: dict[tuple[int, int], "tuple[Workload, Bundle, tuple[Told, ...]]"] = {}
-_MOST_ASKED = 1024
-
-
 @dataclass(frozen=True, slots=True)
 class Told:
     """A refusal with how sure it is."""
@@ -205,13 +201,11 @@ class Told:
 
 def refusals(workload: Workload, bundle: Bundle) -> tuple[Told, ...]:
     """Every refusal of the planner that does not depend on something that cannot be read."""
-    # Several rules ask for the same workload, one after the other; the facts are kept so that their identities stay their own.
-    key = (id(workload), id(bundle))
-    if key not in _ASKED:
-        if len(_ASKED) >= _MOST_ASKED:
-            _ASKED.clear()
-        _ASKED[key] = (workload, bundle, tuple(_refusals(workload, bundle)))
-    return _ASKED[key][2]
+    # Many rules ask for the same workload; it is kept beside the answer so that its identity stays its own.
+    asked: dict[int, tuple[Workload, tuple[Told, ...]]] = bundle.memo.setdefault("refusals", {})
+    if id(workload) not in asked:
+        asked[id(workload)] = (workload, tuple(_refusals(workload, bundle)))
+    return asked[id(workload)][1]
 
 
 def _refusals(workload: Workload, bundle: Bundle) -> Iterator[Told]:
