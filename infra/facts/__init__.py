@@ -21,6 +21,7 @@ from interlock.infra.facts.bundle import (
 from interlock.infra.facts.devices import Device, DeviceClass, DevicePlugin
 from interlock.infra.facts.document import DocumentProblem
 from interlock.infra.facts.fact import Fact, State, absent, known, unknown
+from interlock.infra.facts.limits import LimitRange
 from interlock.infra.facts.monitoring import Query, Scrape
 from interlock.infra.facts.nodes import SharingConfig
 from interlock.infra.facts.origin import Origin, Place
@@ -61,6 +62,7 @@ __all__ = [
     "Engine",
     "Fact",
     "Flag",
+    "LimitRange",
     "Mount",
     "Namespace",
     "NotJudged",

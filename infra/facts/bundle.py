@@ -7,6 +7,7 @@ from typing import Any
 from interlock.infra.facts.devices import DeviceClass, DevicePlugin
 from interlock.infra.facts.document import DocumentProblem
 from interlock.infra.facts.fact import Fact
+from interlock.infra.facts.limits import LimitRange
 from interlock.infra.facts.monitoring import Query, Scrape
 from interlock.infra.facts.nodes import SharingConfig
 from interlock.infra.facts.origin import Origin
@@ -59,6 +60,8 @@ class Route:
     """What it hangs on: the parents of an HTTPRoute, the class of an Ingress."""
     conditional: bool = False
     """More than host and path decide: a header, a query, a method."""
+    target: tuple[str, str, str] = ("", "Service", "")
+    """API group, kind and namespace of the backend; the route's own namespace where it is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,8 @@ class Claim:
     """Pod templates of the documents that mount it; absent when nobody counted."""
     volume: Fact[str] = Fact()
     """Name of the PersistentVolume that it asks for."""
+    copied: bool = False
+    """It begins as a copy of a snapshot, a claim or another source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +263,7 @@ class Bundle:
     claims: tuple[Claim, ...] = ()
     secrets: tuple[SecretObject, ...] = ()
     quotas: tuple[Quota, ...] = ()
+    limit_ranges: tuple[LimitRange, ...] = ()
     pools: tuple[Pool, ...] = ()
     not_judged: tuple[NotJudged, ...] = ()
     queries: tuple[Query, ...] = ()

@@ -209,7 +209,8 @@ class Container:
     pre_stop: Fact[float] = Fact()
     """Seconds that preStop waits; unknown when it is a command that cannot be read."""
     security: Mapping[str, Fact[str]] = field(default_factory=dict)
-    """securityContext fields as text: privileged, readOnlyRootFilesystem, runAsUser, ..."""
+    """securityContext fields as text (privileged, ``seccompProfile.type``, ``capabilities.add`` with commas), those of the pod for all its
+    containers included; ``""`` where it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +223,6 @@ class Pod:
     count: Fact[int] = Fact()
     """Pods of this template in one replica (absent = 1)."""
     containers: tuple[Container, ...] = ()
-    """Engines, sidecars and init containers."""
     preflight: Container | None = None
     """Our own look at the machine before the engine starts: a copy of the engine's container that starts no engine."""
     open: bool = False
@@ -246,6 +246,8 @@ class Pod:
     service_account_token: Fact[bool] = Fact()
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    own_users: bool = False
+    """``hostUsers: false``: root inside is nobody outside."""
 
     def engines(self) -> tuple[Container, ...]:
         """The containers that run an engine."""

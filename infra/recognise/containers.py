@@ -157,6 +157,23 @@ def _amounts(node: Node) -> Mapping[str, Fact[str]]:
     )
 
 
+def security_of(context: Node) -> Mapping[str, Fact[str]]:
+    """The fields of a security context as text: members of parts with a dot, lists with commas."""
+    if context and not isinstance(context.value, Mapping):
+        return {"": unknown(context.path, "not a mapping that can be read now")}
+    plain = {name: fact for name, fact in context.facts().items() if not isinstance(context[name].value, Mapping)}
+    seccomp, capabilities = context["seccompProfile"], context["capabilities"]
+    kept = {"seccompProfile.type": seccomp["type"].text()} if seccomp else {}
+    for name in ("add", "drop"):
+        listed = capabilities[name]
+        if listed:
+            texts = [item.text() for item in listed.items()]
+            whole = listed.is_list and all(text.known for text in texts)
+            joined = ",".join(text.get() for text in texts) if whole else ""
+            kept[f"capabilities.{name}"] = known(joined, listed.path) if whole else unknown(listed.path, "not a list that can be read")
+    return {**plain, **kept}
+
+
 def read_container(node: Node, volumes: Mapping[str, Node], context: Context, init: bool = False) -> Read:
     """Facts of one container and the engine it starts."""
     environment = read_environment(node, context.config_maps, context.injected)
@@ -187,7 +204,7 @@ def read_container(node: Node, volumes: Mapping[str, Node], context: Context, in
         ports_open=any(port["name"].unknown or port["containerPort"].unknown for port in node["ports"].items()) or node["ports"].unknown,
         mounts=mounts,
         pre_stop=_pre_stop(node),
-        security=node["securityContext"].facts(),
+        security=security_of(node["securityContext"]),
     )
     return Read(container, launch, environment, image, arguments, file)
 

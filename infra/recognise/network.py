@@ -158,6 +158,7 @@ def read_http_route(root: Node, document: Document, context: Context, policies: 
                 per_try_timeout=rule.at("timeouts", "backendRequest").duration(),
                 hosts=hosts,
                 entry=entry,
+                target=(reference["group"].string(), reference["kind"].string() or "Service", reference["namespace"].string()),
                 conditional=any(match[key] for match in rule["matches"].items() for key in ("headers", "queryParams", "method")),
             )
 
@@ -174,9 +175,11 @@ def read_virtual_service(root: Node, document: Document, context: Context) -> It
     source = origin(root, document)
     for rule in root.at("spec", "http").items():
         for target in rule["route"].items():
+            host = target.at("destination", "host")
             yield Route(
                 source,
-                backend=target.at("destination", "host").text().map(lambda host: host.split(".")[0]),
+                backend=host.text().map(lambda text: text.split(".")[0]),
+                target=("", "Service", host.string().partition(".")[2].partition(".")[0]),
                 backend_port=target.at("destination", "port", "number").text(),
                 controller=known("istio"),
                 read_timeout=rule["timeout"].duration(),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from interlock.infra.facts import Claim, Fact, Quota, SecretObject, known, unknown
+from interlock.infra.facts import Claim, Fact, LimitRange, Quota, SecretObject, known, unknown
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
 
@@ -21,7 +21,14 @@ def read_claim(root: Node, document: Document, context: Context) -> Iterator[Cla
     if modes and not stated:
         fact = unknown(modes.path, "not a list of plain texts")
     size = spec.at("resources", "requests", "storage").size()
-    yield Claim(origin(root, document), fact, spec["storageClassName"].text(), size, volume=spec["volumeName"].text())
+    yield Claim(
+        origin(root, document),
+        fact,
+        spec["storageClassName"].text(),
+        size,
+        volume=spec["volumeName"].text(),
+        copied=bool(spec.first("dataSource", "dataSourceRef")),
+    )
 
 
 def claim_users(documents: Iterable[Document]) -> Counter[tuple[str, str]]:
@@ -73,3 +80,10 @@ def read_quota(root: Node, document: Document, context: Context) -> Iterator[Quo
     """A ResourceQuota. One with a scope counts only some pods of the namespace, which are not told apart here."""
     if not root.at("spec", "scopes") and not root.at("spec", "scopeSelector"):
         yield Quota(origin(root, document), root.at("spec", "hard").facts())
+
+
+def read_limits(root: Node, document: Document, context: Context) -> Iterator[LimitRange]:
+    """A LimitRange: what it asks of containers and pods."""
+    for item in root.at("spec", "limits").items():
+        if item["type"].string() in ("Container", "Pod"):
+            yield LimitRange(origin(root, document), item["type"].string(), item["max"].facts(), item["min"].facts())

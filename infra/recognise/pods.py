@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from interlock.infra.facts import Container, Device, Fact, Pod, Role, Volume, known
 from interlock.infra.recognise.accelerators import gpu_of, vendor_of
-from interlock.infra.recognise.containers import Read, read_container, read_volume, volume_nodes
+from interlock.infra.recognise.containers import Read, read_container, read_volume, security_of, volume_nodes
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Node
 from interlock.infra.recognise.supervised import is_preflight
@@ -57,6 +57,7 @@ def read_pod(spec: Node, metadata: Node, context: Context, role: str = "", count
         grace_period=spec["terminationGracePeriodSeconds"].number(),
         runtime_class=spec["runtimeClassName"].text(),
         priority_class=spec["priorityClassName"].text(),
+        own_users=spec["hostUsers"].boolean().value is False,
         service_account_token=spec["automountServiceAccountToken"].boolean(),
         labels=metadata["labels"].texts(),
         annotations=metadata["annotations"].texts(),
@@ -64,12 +65,13 @@ def read_pod(spec: Node, metadata: Node, context: Context, role: str = "", count
     return PodRead(pod, tuple(reads), gpu_of(labels))
 
 
-_OF_POD = ("runAsUser", "runAsGroup", "runAsNonRoot")
+_OF_POD = ("runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile.type", "")
 
 
 def _with_user(container: Container, context: Node) -> Container:
-    """The container with the user of its pod's security context, where it states none of its own."""
-    shared = {name: context[name].text() for name in _OF_POD if context[name] and name not in container.security}
+    """The container with what its pod's security context states for all, where it states none of its own."""
+    stated = security_of(context)
+    shared = {name: stated[name] for name in _OF_POD if name in stated and name not in container.security}
     return replace(container, security={**container.security, **shared}) if shared else container
 
 

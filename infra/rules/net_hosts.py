@@ -30,8 +30,24 @@ def one_route(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             for path in route.paths:
                 other = first.setdefault((route.kind, route.entry, host, path), route)
                 mine = (route.origin.namespace, route.origin.name)
-                if mine == (other.origin.namespace, other.origin.name) or other.backend.value == route.backend.value:
+                if mine == (other.origin.namespace, other.origin.name) or _whole(route) == _whole(other):
                     continue
-                text = f"{host}{path} leads to {route.backend.get()} here and to {other.backend.value} in {other.kind} {other.origin.name}"
+                text = (
+                    f"{host}{path} leads to {_named(route, other)} here and to {_named(other, route)} in {other.kind} {other.origin.name}"
+                )
                 remedy = "give each a host or a path of its own"
                 yield Hit(route.backend.path or "spec.rules", text, remedy, host, origin=route.origin)
+
+
+def _whole(route: Route) -> tuple[str, ...]:
+    """What a route leads to, so that it cannot be mistaken: group, kind, namespace and name."""
+    group, kind, namespace = route.target
+    return group, kind, namespace or route.origin.namespace, str(route.backend.value)
+
+
+def _named(route: Route, other: Route) -> str:
+    """The backend of a route, with as much of its kind and namespace as tells it from the other's."""
+    group, kind, namespace, name = _whole(route)
+    if name != other.backend.value:
+        return name
+    return f"{kind} {name}" if (group, kind) != _whole(other)[:2] else f"{namespace}/{name}"

@@ -67,7 +67,7 @@ def patient_seconds(workload: Workload) -> int:
     "ROLL-001",
     Severity.ERROR,
     demand="The probe that can kill a loading engine gives it the time that its model needs.",
-    reason="The kubelet restarts the container before the model is loaded, and then again: where nothing of it is kept, without end.",
+    reason="The kubelet restarts the container before the model is loaded, and again: a start that keeps nothing never completes.",
     source="Kubernetes documentation, 'Configure Liveness, Readiness and Startup Probes'; opendatahub-io/kserve#1161",
     remedy="Add a startupProbe whose periodSeconds x failureThreshold exceeds the load time.",
     fault="probe-too-short",

@@ -336,8 +336,8 @@ def test_variables_of_no_ray_cluster_stream_nothing() -> None:
     assert worst("RAY-018", server(env(**STREAMING))) == "none"
 
 
-def routed(name: str, backend: str, host: str = "llm.example.com", **match: Any) -> Manifest:
-    rule = {"matches": [{"path": {"value": "/v1"}, **match}], "backendRefs": [{"name": backend, "port": 80}]}
+def routed(name: str, backend: str, host: str = "llm.example.com", to: Manifest | None = None, **match: Any) -> Manifest:
+    rule = {"matches": [{"path": {"value": "/v1"}, **match}], "backendRefs": [{"name": backend, "port": 80, **(to or {})}]}
     spec = {"parentRefs": [{"name": "public"}], "hostnames": [host], "rules": [rule]}
     api = "gateway.networking.k8s.io/v1"
     return {"apiVersion": api, "kind": "HTTPRoute", "metadata": {"name": name, "namespace": "models"}, "spec": spec}
@@ -360,11 +360,15 @@ def entered(name: str, backend: str, **notes: str) -> Manifest:
         ([entered("a", "chat"), entered("b", "chat-2", canary="true")], "none"),
         ([routed("a", "chat"), routed("b", "web")], "none"),
         ([routed("a", "chat"), routed("b", "chat")], "none"),
+        ([routed("a", "chat"), routed("b", "chat", to={"namespace": "models", "kind": "Service"})], "none"),
+        ([routed("a", "chat"), routed("b", "chat", to={"kind": "InferencePool", "group": "inference.networking.k8s.io"})], "warning"),
         ([routed("a", "chat"), entered("b", "chat-2")], "none"),
     ],
 )
 def test_two_routes_of_one_host_and_path_to_two_engines_are_told(routes: list[Manifest], level: str) -> None:
-    assert worst("NET-017", server(), service(), service("chat-2"), *routes) == level
+    pool = {"selector": {"matchLabels": {"app": "chat"}}, "targetPorts": [{"number": 8000}], "endpointPickerRef": {"name": "picker"}}
+    picked = {**version("inference.networking.k8s.io/v1", "InferencePool"), "spec": pool}
+    assert worst("NET-017", server(), service(), service("chat-2"), picked, *routes) == level
 
 
 def kept_for(namespace: str) -> list[Manifest]:
