@@ -86,7 +86,7 @@ class VllmServer(pulumi.ComponentResource):
                 timeout = f"{spec.update_timeout}s"
                 timeouts = pulumi.CustomTimeouts(create=timeout, update=timeout, delete=f"{spec.delete_timeout}s")
                 options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(custom_timeouts=timeouts))
-            child = made.apply(spec.logical_name(name, manifest), manifest, options)
+            child = made.apply(spec.logical_name(name, manifest), *scaled(manifest, spec.first_replicas, options))
             if manifest["kind"] == "ResourceClaimTemplate":
                 before.append(child)
         self.url = made.output(spec.url)
@@ -100,6 +100,18 @@ class VllmServer(pulumi.ComponentResource):
         self.gpus = made.output(spec.gpus)
         self.secrets = made.output(spec.secrets)
         register(self)
+
+
+def scaled(manifest: Mapping[str, Any], first: int, options: pulumi.ResourceOptions) -> tuple[Mapping[str, Any], pulumi.ResourceOptions]:
+    """``manifest`` with the replicas that it begins with, where an autoscaler has them after that (``first`` above 0).
+
+    Left out they would be one at the start, and one again when autoscaling is switched on: a field that its only owner drops falls back
+    to its default.
+    """
+    if not first or manifest["kind"] not in WORKLOADS:
+        return manifest, options
+    begun = {**manifest, "spec": {"replicas": first, **manifest["spec"]}}
+    return begun, pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(ignore_changes=["spec.replicas"]))
 
 
 def _config(name: str, read: Given) -> dict[str, Any]:

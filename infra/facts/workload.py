@@ -89,6 +89,8 @@ class Engine:
     """Largest rank of the adapters that will be loaded."""
     open: Fact[bool] = Fact()
     """A person said that it asks for no key."""
+    production: Fact[bool] = Fact()
+    """Its stack is for production."""
     supervisor: Supervisor | None = None
     """Our supervisor, where it starts the engine."""
     longest_step: Fact[float] = Fact()

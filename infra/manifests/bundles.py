@@ -161,6 +161,7 @@ def server_bundle(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str,
         port=server.args.port,
         selector={key: bare(value) for key, value in {**selector(plan.stack, server.name), **entrance(server)}.items()},
         secrets=secrets_of(server),
+        first_replicas=server.replicas if server.config.autoscale else 0,
     )
 
 

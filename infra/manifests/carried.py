@@ -36,6 +36,8 @@ def server_facts(plan: ClusterPlan, server: PlannedServer) -> Encoded:
             },
             **({"vllm": put(server.vllm, "image.reference", "image")} if server.vllm else {}),
             **({"open": put(True, "access.open")} if server.config.access.open else {}),
+            **({"autoscaled": put(True, "autoscale")} if server.config.autoscale else {}),
+            **({"production": put(True, "production")} if plan.production else {}),
             "load_seconds": put(math.ceil(server.times.load), "startup_seconds", "startup"),
             "least_load_seconds": put(math.floor(server.start.cold.container.low), "startup_seconds", "startup"),
             **({"longest_step_seconds": put(math.ceil(server.times.step), "model", "step")} if server.supervised else {}),

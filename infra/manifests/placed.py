@@ -121,6 +121,7 @@ CONFIG_ROOTS = (
     "platform",
     "namespace",
     "network",
+    "production",
     "waivers",
 )
 """How a path of the config begins that is not relative to an owner."""

@@ -73,11 +73,15 @@ def _workload(workload: Workload) -> Workload:
         config=part(model, "config", dict, place).value,
         load_seconds=part(data, "load_seconds", (int, float), PLACE),
         open=part(data, "open", bool, PLACE),
+        production=part(data, "production", bool, PLACE),
         longest_step=part(data, "longest_step_seconds", (int, float), PLACE),
         least_load_seconds=part(data, "least_load_seconds", (int, float), PLACE),
     )
     pool = part(data.get("pool"), "name", str, f"{PLACE}.pool")
-    return replace(workload, engine=engine, pool=pool, longest_answer=part(data, "longest_answer_seconds", (int, float), PLACE))
+    scaled = workload.autoscaled or part(data, "autoscaled", bool, PLACE).value is True
+    return replace(
+        workload, engine=engine, pool=pool, autoscaled=scaled, longest_answer=part(data, "longest_answer_seconds", (int, float), PLACE)
+    )
 
 
 def _route(route: Route) -> Route:

@@ -218,3 +218,26 @@ def version_is_known(workload: Workload, bundle: Bundle, settings: Settings) -> 
         newest = vllm_names("flags").versions[-1]
         text = f"this image does not say which vLLM it carries: it is judged as {newest}, the newest one known here"
         yield Hit(container.image.path, text, _BY_NAME, container.image.get(), detail="Undecided, not wrong.")
+
+
+@rule(
+    "VER-008",
+    Severity.ERROR,
+    demand="The engine's image of a production stack has a digest.",
+    reason="A tag can be moved: nodes that pull later run another engine than those that run already, and a rollback brings back neither.",
+    source="Kubernetes documentation, 'Images' (image names, digests)",
+    remedy="Pin the digest.",
+    links=("https://kubernetes.io/docs/concepts/containers/images/#image-names",),
+)
+def without_digest(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    if not (workload.engine.production.known and workload.engine.production.get()):
+        return
+    seen = set()
+    for _, container in engine_containers(workload):
+        image = container.image
+        if not image.known or image.get() in seen or image_reference(image.get()).digest or not image.get().strip():
+            continue
+        seen.add(image.get())
+        text = f"{image.get()} has no digest, and production is true: a tag can be moved under a running service"
+        remedy = f"write image.reference: {image.get()}@sha256:... (docker buildx imagetools inspect {image.get()} prints it)"
+        yield Hit(image.path, text, remedy, image.get())

@@ -129,3 +129,10 @@ def test_a_server_over_nodes_names_its_group_and_the_pods_that_take_requests_and
 def test_an_example_is_short() -> None:
     lines = [line for line in Path(ROOT, "examples/own-program/__main__.py").read_text("utf-8").splitlines() if line.strip()]
     assert len(lines) <= 35
+
+
+def test_an_autoscaled_workload_begins_with_its_fewest_replicas_and_belongs_to_its_scaler_then() -> None:
+    made = [each for each in stack("prod")[1].objects if each.inputs["kind"] == "Deployment"]
+    found = {each.request.name: (each.inputs["spec"]["replicas"], list(each.request.ignoreChanges)) for each in made}
+    scaled = (2, ["spec.replicas"])
+    assert found == {"chat-deployment": scaled, "code-deployment": scaled, "large-deployment": (2, []), "embed-deployment": (2, [])}

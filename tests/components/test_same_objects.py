@@ -25,7 +25,10 @@ def as_rendered(manifest: dict[str, Any]) -> dict[str, Any]:
     """The object without what tells the provider how to wait for it, and the garbage collector whose it is (known in a cluster only)."""
     annotations = {key: value for key, value in manifest["metadata"].get("annotations", {}).items() if not key.startswith("pulumi.com/")}
     metadata = {key: value for key, value in manifest["metadata"].items() if key not in ("annotations", "ownerReferences")}
-    return {**manifest, "metadata": metadata | ({"annotations": annotations} if annotations else {})}
+    # The count with which an autoscaled workload begins is the scaler's after that: who applies what is rendered leaves it alone.
+    begun = '"autoscaled":true' in annotations.get("interlock.dev/facts", "")
+    spec = {"spec": {key: value for key, value in manifest["spec"].items() if key != "replicas"}} if begun else {}
+    return {**manifest, **spec, "metadata": metadata | ({"annotations": annotations} if annotations else {})}
 
 
 def identity(manifest: dict[str, Any]) -> tuple[str, str, str]:

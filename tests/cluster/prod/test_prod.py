@@ -27,13 +27,15 @@ def test_everything_is_there_and_ready_after_the_first_up(prod_cluster: LocalClu
     assert sorted(deployments) == ["chat", "code", "embed", "large"]
     for each in deployments.values():
         assert each["status"]["readyReplicas"] == each["spec"]["replicas"]
+    # The controllers of the scalers are simulated: without a count of ours there would be one replica.
+    assert deployments["chat"]["spec"]["replicas"] == deployments["code"]["spec"]["replicas"] == 2
     (claim,) = prod_cluster.get("persistentvolumeclaims", "-n", namespace)["items"]
     assert claim["status"]["phase"] == "Bound"
 
 
 def test_pods_sit_on_the_nodes_of_their_pools(prod_cluster: LocalCluster, prod: Any) -> None:
     pools = {each["metadata"]["name"]: each["metadata"]["labels"]["interlock.dev/pool"] for each in prod_cluster.get("nodes")["items"]}
-    pods = prod_cluster.get("pods", "-n", prod.config["namespace"])["items"]
+    pods = prod_cluster.get("pods", "-n", prod.config["namespace"], "-l", "interlock.dev/server")["items"]
     placed = {each["metadata"]["labels"]["interlock.dev/server"]: pools[each["spec"]["nodeName"]] for each in pods}
     assert placed == {"chat": "h100", "code": "h100", "large": "h100-nvlink", "embed": "l4"}
 
