@@ -35,7 +35,7 @@ def run(options: Namespace) -> int:
     elif options.html:
         print(f"{options.html}: {'refused' if made.refused else 'nothing is refused'}")
     else:
-        console().print(plan_tables(made, server_fits(read.config), options.why))
+        console().print(plan_tables(made, server_fits(read.config), options.why, today=today))
     return REFUSED if made.refused else 0
 
 

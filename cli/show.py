@@ -1,5 +1,6 @@
 """Tables for people: the plan, its findings and its reasons."""
 
+import datetime as dt
 from collections.abc import Sequence
 
 from rich import box
@@ -7,7 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from interlock.infra.plan.access import limits
+from interlock.infra.plan.access import ended, limits
 from interlock.infra.plan.costs import Cost, costliest
 from interlock.infra.plan.derive.held import NOT_HELD
 from interlock.infra.plan.holders import PlannedTenant
@@ -23,13 +24,16 @@ MOST_TENANTS = 12
 STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
-def plan_tables(plan: ClusterPlan, fits: Sequence[SizingResult], why: Sequence[str] = ()) -> RenderableType:
-    """A plan to be read in half a minute: one line for each server and pool, what costs most, findings. ``why``: servers told in full."""
+def plan_tables(plan: ClusterPlan, fits: Sequence[SizingResult], why: Sequence[str] = (), *, today: dt.date) -> RenderableType:
+    """A plan to be read in half a minute: one line for each server and pool, what costs most, findings.
+
+    ``why``: servers told in full; ``today`` decides whose keys have ended.
+    """
     parts: list[RenderableType] = [heading(plan), pools(plan)]
     if plan.servers:
         parts.append(servers(plan, fits))
     if any(server.access for server in plan.servers):
-        parts.append(tenants(plan))
+        parts.append(tenants(plan, today))
     dear = costliest(plan)
     if dear:
         parts.append(costs(dear))
@@ -119,7 +123,7 @@ def span(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def tenants(plan: ClusterPlan) -> Table:
+def tenants(plan: ClusterPlan, today: dt.date) -> Table:
     """Who may ask, with what limits in each replica; tenants with the same terms of several servers stand in one row."""
     table = Table("tenant", "tier", "servers", "limits of each replica", "Secret with the key", title="Tenants", box=box.SIMPLE)
     opened: dict[PlannedTenant, list[str]] = {}
@@ -127,7 +131,9 @@ def tenants(plan: ClusterPlan) -> Table:
         for each in server.access.tenants if server.access else ():
             opened.setdefault(each, []).append(server.name)
     for each, names in list(opened.items())[:MOST_TENANTS]:
-        table.add_row(each.name, each.tier, ", ".join(names), ", ".join(limits(each)) or "none", each.secret)
+        over = ended(each, today)
+        terms = [f"ended on {over}: its keys are refused"] if over else limits(each)
+        table.add_row(each.name, each.tier, ", ".join(names), ", ".join(terms) or "none", each.secret, style="yellow" if over else "")
     if len(opened) > MOST_TENANTS:
         table.add_row(f"and {len(opened) - MOST_TENANTS} more", "", "", "", "")
     return table

@@ -119,6 +119,10 @@ def _config(name: str, read: Given) -> dict[str, Any]:
     server, pool = dict(given["server"]), given["pool"]
     if server.get("pool", pool.get("name")) != pool.get("name"):
         raise ConfigError([Problem("servers[0].pool", f"{server['pool']!r} is not the name of the given pool, {pool.get('name')!r}")])
+    if server.get("access") and server["access"].get("keys"):
+        why = "tenants belong to a whole stack (access.tenants of its config), and a server alone has none whose keys it could ask for"
+        fix = "remove it; one key for everybody is VLLM_API_KEY from a Secret in extra.pod_patch"
+        raise ConfigError([Problem("servers[0].access.keys", f"{why}: {fix}")])
     # Nothing of a store is made here: whoever makes its claim fills it.
     stores = [{"filled": "another component", **each} if each.get("kind", "claim") == "claim" else each for each in given.get("stores", ())]
     if "weights_claim" in given:

@@ -9,11 +9,12 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from interlock.runtime import board, words
 from interlock.runtime.gate.operator import read_word
+from interlock.runtime.lora_argv import static, with_file
 from interlock.runtime.supervise import command as commands
 from interlock.runtime.supervise import servers
 from interlock.runtime.words import RefusedError
@@ -31,13 +32,34 @@ class Engine:
     """The engine of this container, asked over its own port."""
 
     def __init__(self, argv: Sequence[str], at: str = "") -> None:
-        self.argv, self.word = list(argv), os.environ.get("VLLM_API_KEY", "").encode() or read_word(at)
+        self.argv, self.at = with_file(argv), at
         self.port = servers.number(self.argv, "--port") or USUAL_PORT
+        self.static = static(self.argv)
+
+    def word(self) -> str:
+        """What the engine's own lock, or ours, asks for. Ours is made by the first process of the API server that starts."""
+        own = os.environ.get("VLLM_API_KEY") or _last(self.argv, "--api-key")
+        return own or read_word(self.at).decode()
+
+    def connection(self) -> http.client.HTTPConnection:
+        """To the engine's own port; by TLS where it has a certificate, which names another host than this one."""
+        certificate, key = (_last(self.argv, name) for name in ("--ssl-certfile", "--ssl-keyfile"))
+        if not certificate:
+            return http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+        import ssl  # noqa: PLC0415 - few engines have a certificate of their own
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        try:
+            context.load_cert_chain(certificate, key or None)  # it is shown to an engine that asks its clients for one
+        except OSError as error:
+            raise RefusedError(f"{certificate}: {error.strerror or 'is not a certificate with its key'}") from None
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=SECONDS, context=context)
 
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:
         """Status and answer. Raises RefusedError when nobody answers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
-        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.word.decode()}"}
+        connection = self.connection()
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.word()}"}
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             answer = connection.getresponse()
@@ -65,7 +87,11 @@ class Engine:
         self.done(name, *self.ask("POST", "/v1/load_lora_adapter", {"lora_name": name, "lora_path": path}))
 
     def unload(self, name: str) -> None:
-        """Unloads one adapter. Raises RefusedError when the engine says no."""
+        """Unloads one adapter. Raises RefusedError when the engine says no, or it stands in the engine's arguments."""
+        if name in self.static:
+            raise RefusedError(
+                f"{name}: stands in the engine's arguments (--lora-modules), and a restart would load it again: remove it there"
+            )
         if servers := several(self.argv):
             raise RefusedError(servers)
         self.done(name, *self.ask("POST", "/v1/unload_lora_adapter", {"lora_name": name}))
@@ -78,6 +104,10 @@ class Engine:
         if status != 200:
             inner = said.get("error", said) if isinstance(said, dict) else said
             raise RefusedError(f"{name}: the engine answers {status}: {inner.get('message', inner) if isinstance(inner, dict) else inner}")
+
+
+def _last(argv: Sequence[str], option: str) -> str:
+    return next(reversed(commands.values(list(argv), option)), "")
 
 
 def several(argv: Sequence[str]) -> str:
@@ -130,17 +160,20 @@ def wanted_of(path: str) -> dict[str, str]:
     return found
 
 
-def changes(there: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """(names to unload, names to load) that make ``there`` equal to ``wanted``; another path is another adapter. Unloads come first."""
-    gone = [name for name, path in there.items() if wanted.get(name) != path]
-    return gone, [name for name, path in wanted.items() if there.get(name) != path]
+def changes(there: Mapping[str, str], wanted: Mapping[str, str], static: Collection[str] = ()) -> tuple[list[str], list[str]]:
+    """(names to unload, names to load) that make ``there`` equal to ``wanted``; another path is another adapter. Unloads come first.
+
+    ``static``: those of the engine's own arguments, which stay as they are.
+    """
+    gone = [name for name, path in there.items() if wanted.get(name) != path and name not in static]
+    return gone, [name for name, path in wanted.items() if there.get(name) != path and name not in static]
 
 
 def follow(engine: Engine, path: str) -> list[str]:
     """One look at the list: makes the engine's adapters equal to it. What went wrong, each in a sentence."""
     try:
         wanted = wanted_of(path)
-        gone, new = changes(engine.adapters(), wanted)
+        gone, new = changes(engine.adapters(), wanted, engine.static)
     except RefusedError as error:
         return [str(error)]
     troubles = []

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from interlock.infra.config.access import ServerAccess
+from interlock.infra.config.adapters import Adapter, AdaptersConfig
 from interlock.infra.config.cluster import WaiverConfig
 from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.models import ImageConfig, ModelConfig
@@ -51,7 +52,7 @@ FILES: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
         "A server as the config describes it.",
         (
             *(ModelConfig, ImageConfig, RouteConfig, RuntimeConfig, AutoscaleConfig, RolloutConfig, WishesConfig, TransferConfig),
-            *(ExtraConfig, ServerAccess, ServerConfig),
+            *(ExtraConfig, ServerAccess, Adapter, AdaptersConfig, ServerConfig),
         ),
     ),
     "pools": ("A pool as the config describes it.", (ShareConfig, KarpenterConfig, DomainConfig, PoolConfig)),

@@ -190,6 +190,29 @@ class ServerAccessSettings(TypedDict):
     """Let fewer requests in while the cards are hotter than 85 degrees Celsius."""
 
 
+class AdapterSettings(TypedDict):
+    """One adapter."""
+
+    name: str
+    """Name that clients send as ``model``."""
+    path: str
+    """Its folder in the engine's container, or its repository on the hub."""
+
+
+class AdaptersSettings(TypedDict):
+    """The adapters of a server."""
+
+    modules: NotRequired[list[AdapterSettings]]
+    """The adapters."""
+    hot: NotRequired[bool]
+    """Load them into the running engine from a mounted list: a change restarts nothing. false = they stand in the engine's arguments,
+    and a change replaces the pods."""
+    slots: NotRequired[int]
+    """Adapters that the engine holds at most, the others in host memory; omit for as many as there are. Raising it replaces the pods."""
+    rank: NotRequired[int]
+    """Largest rank of an adapter, for which memory is planned: 1, 8, 16, 32, 64, 128, 256, 320 or 512."""
+
+
 class ServerSettings(TypedDict):
     """One model behind one URL, in one or more replicas."""
 
@@ -214,6 +237,8 @@ class ServerSettings(TypedDict):
     """What is known about the use of the model; the engine's arguments are derived from it."""
     engine: NotRequired[EngineSettings]
     """Engine flags by vLLM's own names; what stands here is kept as it is."""
+    adapters: NotRequired[AdaptersSettings]
+    """LoRA adapters that it serves beside its model."""
     transfer: NotRequired[TransferSettings]
     """One side of a prefill/decode pair: servers of one model with the two roles; omit for a server that does both."""
     image: NotRequired[ImageSettings]

@@ -147,6 +147,24 @@ def asks_for_keys(config: ClusterConfig, server: ServerConfig) -> bool:
     return bool(config.access.tenants and not server.access.open) if server.access.keys is None else server.access.keys
 
 
+_OF_ADAPTERS = ("enable_lora", "lora_modules", "max_loras", "max_cpu_loras", "max_lora_rank")
+
+
+def _adapters(server: ServerConfig, place: str) -> Iterator[tuple[str, str]]:
+    """Adapters that are said twice, take the model's own name, or need what is switched off."""
+    if server.adapters is None:
+        return
+    for name in (name for name in _OF_ADAPTERS if name in server.engine.stated()):
+        yield f"{place}.engine.{name}", "adapters say it already: remove it here, or remove adapters"
+    taken = server.served_name or server.model.id
+    for at, each in enumerate(server.adapters.modules):
+        if each.name == taken:
+            yield f"{place}.adapters.modules[{at}].name", f"{taken!r} is the name of the model itself: give the adapter another one"
+    if server.adapters.hot and not server.runtime.supervised:
+        why = "the list is followed by what the supervisor brings along (runtime.supervised: false)"
+        yield f"{place}.adapters.hot", f"{why}: set supervised: true, or hot: false"
+
+
 def _of_server(config: ClusterConfig, index: int, pools: list[str], stores: list[str]) -> Iterator[tuple[str, str]]:
     """What one server names that is not there, is taken, or cannot be."""
     server = config.servers[index]
@@ -163,6 +181,7 @@ def _of_server(config: ClusterConfig, index: int, pools: list[str], stores: list
             f"{server.compile_cache!r} is a bucket, which nothing writes to: name a store that is mounted",
         )
     yield from _taken(config, index)
+    yield from _adapters(server, f"servers[{index}]")
     yield from not_fetched(config, index)
     yield from _directives(server.extra.pod_patch, f"servers[{index}].extra.pod_patch")
     if len(server.name) + LONGEST_SUFFIX > LABEL_LIMIT:

@@ -6,6 +6,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from interlock.infra.config.access import ServerAccess
+from interlock.infra.config.adapters import AdaptersConfig
 from interlock.infra.config.base import Bytes, Config, Name, ObjectName, Plain, Quantity
 from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.models import ImageConfig, ModelConfig
@@ -65,6 +66,8 @@ class ServerConfig(Config):
     """What is known about the use of the model; the engine's arguments are derived from it."""
     engine: EngineArgs = EngineArgs()
     """Engine flags by vLLM's own names; what stands here is kept as it is."""
+    adapters: AdaptersConfig | None = None
+    """LoRA adapters that it serves beside its model."""
     transfer: TransferConfig | None = None
     """One side of a prefill/decode pair: servers of one model with the two roles; omit for a server that does both."""
     image: ImageConfig = ImageConfig()

@@ -11,6 +11,9 @@ SETTINGS = "INTERLOCK_RUNTIME"
 MIDDLEWARE = "interlock.runtime.front.Front"
 """Class that counts and refuses requests inside the engine's API server."""
 
+WATCH = "interlock.runtime.adapters.Adapters"
+"""Class that keeps the engine's adapters equal to a mounted list."""
+
 GATE = "interlock.runtime.gate."
 ACCOUNT, KEYS, LIMITS = f"{GATE}account.Account", f"{GATE}keys.Keys", f"{GATE}limits.Limits"
 GOVERNOR, PRIORITY = f"{GATE}governor.Governor", f"{GATE}priority.Priority"

@@ -21,12 +21,14 @@ POLICY, KEYS = "access.json", "keys.json"
 
 def access_map(plan: ClusterPlan, server: PlannedServer, access: PlannedAccess) -> Manifest:
     """The ConfigMap of a server."""
-    names = [server.args.served_model_name, *sorted({name for each in access.tenants for name in each.models or ()})]
+    adapters = {each.name for each in server.config.adapters.modules} if server.config.adapters else set[str]()
+    names = [server.args.served_model_name, *sorted(adapters.union(*(each.models or () for each in access.tenants)))]
     policy = {
         "model": put(server.args.served_model_name, "served_name", "served_name"),
         "models": put(list(dict.fromkeys(names)), "access"),
         "capacity": put(access.capacity, "engine.max_num_seqs", "max_num_seqs"),
         "max_body_bytes": put(access.max_body_bytes, "access.max_body"),
+        **({"transfers": put(True, "transfer")} if server.config.transfer else {}),
         **({"routes": put(list(access.routes), "access.routes")} if access.routes else {}),
         "tenants": put({each.name: tenant_policy(each) for each in access.tenants}, "access.tenants"),
     }

@@ -9,6 +9,7 @@ from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig
 from interlock.infra.engine.options import MANAGED, options
 from interlock.infra.manifests.access import access_mount, access_volume
+from interlock.infra.manifests.adapters import adapters_mount, adapters_volume
 from interlock.infra.manifests.common import labels, selector
 from interlock.infra.manifests.dra import CLAIM, claim_name
 from interlock.infra.manifests.node_pools import DO_NOT_DISRUPT
@@ -17,7 +18,7 @@ from interlock.infra.manifests.runtime import needs_archive, runtime_mount, runt
 from interlock.infra.manifests.stores import HOST_NAME, PodStorage, pod_storage
 from interlock.infra.manifests.supervised import liveness, probe_grace, run_command, supervised
 from interlock.infra.naming import ENGINE, label
-from interlock.infra.plan.servers import CACHE_DIR
+from interlock.infra.plan.servers import CACHE_DIR, hot
 from interlock.infra.plan.types import ClusterPlan, PlannedPods, PlannedPool, PlannedServer, PodRole
 from interlock.infra.values import binary
 
@@ -51,7 +52,7 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
             put({"name": "cache", "emptyDir": bounded(server.scratch.cache)}, "model", "scratch"),
             {"name": "tmp", "emptyDir": bounded(server.scratch.temporary)},
             *([runtime_volume(plan.stack)] if needs_archive(server, stores) else []),
-            *([access_volume(server.access)] if server.access and takes_requests(server, pods) else []),
+            *(changing_volumes(server) if takes_requests(server, pods) else []),
             *storage.volumes,
         ],
         "containers": [engine_container(server, pool, storage, pods)],
@@ -68,6 +69,12 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
     patched = merged(spec, config.extra.pod_patch, "extra.pod_patch")
     whole = supervised(patched, ENGINE, server, pool, pods) if server.supervised else patched
     return {"metadata": pod_metadata(plan, server, pool, pods), "spec": whole}
+
+
+def changing_volumes(server: PlannedServer) -> list[Any]:
+    """Files that an API server reads again while it runs: tenants, and adapters."""
+    tenants = [access_volume(server.access)] if server.access else []
+    return [*tenants, *([adapters_volume(server)] if hot(server.config) else [])]
 
 
 def pod_metadata(plan: ClusterPlan, server: PlannedServer, pool: PlannedPool, pods: PlannedPods) -> dict[str, Any]:
@@ -141,6 +148,7 @@ def engine_container(server: PlannedServer, pool: PlannedPool, storage: PodStora
             {"name": "tmp", "mountPath": "/tmp"},
             *([runtime_mount()] if server.supervised else []),
             *([access_mount()] if server.access and serves else []),
+            *([adapters_mount()] if hot(server.config) and serves else []),
             *storage.mounts,
         ],
     }
@@ -239,6 +247,7 @@ def environment(server: PlannedServer) -> list[dict[str, Any]]:
     config = server.config
     fields = {"VLLM_ENGINE_READY_TIMEOUT_S": ("startup_seconds", "startup")}
     fields |= {"HF_HUB_OFFLINE": ("weights", "")} if config.weights else {}
+    fields |= {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": ("adapters.hot", "")} if hot(config) else {}
     fields |= dict.fromkeys(("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"), ("nodes", "layout"))
     fields |= {name: (f"extra.env.{name}", "") for name in config.extra.env}
     env = [

@@ -7,6 +7,7 @@ from interlock.infra.config.exposure import RouteKind
 from interlock.infra.config.pools import Allocation
 from interlock.infra.config.stores import StoreConfig
 from interlock.infra.manifests.access import access_map
+from interlock.infra.manifests.adapters import adapters_map
 from interlock.infra.manifests.carried import FACTS, server_facts
 from interlock.infra.manifests.common import Manifest, selector, server_manifest
 from interlock.infra.manifests.dra import claim_template
@@ -24,8 +25,9 @@ def server_objects(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str
     config = server.config
     made = group if server.nodes > 1 else deployment
     access = [access_map(plan, server, server.access)] if server.access else []
+    listed = [adapters_map(plan, server, config.adapters)] if config.adapters and config.adapters.hot else []
     guarded = [server_policy(plan, server, server.flows)] if server.flows else []
-    objects = [*claimed(plan, server), *access, *guarded, made(plan, server, stores), service(plan, server)]
+    objects = [*claimed(plan, server), *access, *listed, *guarded, made(plan, server, stores), service(plan, server)]
     if server.max_replicas > 1:
         objects.append(budget(plan, server))
     if config.route:

@@ -8,7 +8,7 @@ from interlock.infra.config.load import asks_for_keys
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import EngineArgs
 from interlock.infra.errors import ConfigError, Problem
-from interlock.infra.facts.supervisor import ACCOUNT, GOVERNOR, KEYS, LIMITS, MIDDLEWARE, PRIORITY
+from interlock.infra.facts.supervisor import ACCOUNT, GOVERNOR, KEYS, LIMITS, MIDDLEWARE, PRIORITY, WATCH
 from interlock.infra.naming import check_name, content_hash, joined
 from interlock.infra.plan.holders import PlannedAccess, PlannedTenant
 from interlock.infra.plan.reasons import SET, Reason
@@ -90,7 +90,20 @@ def limits(tenant: PlannedTenant) -> list[str]:
     """A tenant's limits in words."""
     counts = {"requests a minute": tenant.requests_per_minute, "tokens a minute": tenant.tokens_per_minute, "at once": tenant.concurrency}
     found = [f"{value:,} {what}" for what, value in counts.items() if value]
-    return found + ([f"only {', '.join(tenant.models)}"] if tenant.models is not None else [])
+    found += [f"only {', '.join(tenant.models)}"] if tenant.models is not None else []
+    return found + ([f"until {last}"] if (last := last_day(tenant)) else [])
+
+
+def last_day(tenant: PlannedTenant) -> dt.date | None:
+    """The last day (UTC) of its keys; None without one."""
+    days = max(tenant.expires // DAY_SECONDS - 1, 0)
+    return dt.date(1970, 1, 1) + dt.timedelta(days=days) if tenant.expires else None
+
+
+def ended(tenant: PlannedTenant, today: dt.date) -> dt.date | None:
+    """The last day of keys that are not valid any more; None of valid ones."""
+    last = last_day(tenant)
+    return last if last is not None and last < today else None
 
 
 def in_words(tenant: PlannedTenant) -> str:
@@ -118,9 +131,9 @@ def _tenant(holder: KeyHolder, stack: str) -> PlannedTenant:
     )
 
 
-def middleware(access: PlannedAccess | None, *, supervised: bool) -> tuple[str, ...]:
-    """The classes, the innermost first: the last one named is the outermost."""
-    found = [MIDDLEWARE] if supervised else []
+def middleware(access: PlannedAccess | None, *, supervised: bool, hot: bool = False) -> tuple[str, ...]:
+    """The classes, the innermost first: the last one named is the outermost. ``hot``: adapters come from a list."""
+    found = [*([MIDDLEWARE] if supervised else []), *([WATCH] if hot else [])]
     if access:
         found += [PRIORITY] if access.ordered else []
         found += [GOVERNOR] if access.cooling else []

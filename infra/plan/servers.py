@@ -257,10 +257,15 @@ def serve_args(
         engine=engine,
         shutdown_timeout=None if comes_later("--shutdown-timeout", version_of(server)) else shutdown,
         api_server_count=1 if engine.dp > 1 and "api_server_count" not in engine.stated() else None,
-        middleware=middleware(access, supervised=supervised),
+        middleware=middleware(access, supervised=supervised, hot=hot(server)),
         group=group_of(server, engine, nodes),
         extra=tuple(server.extra.args),
     )
+
+
+def hot(server: ServerConfig) -> bool:
+    """Whether its adapters come and go while it runs."""
+    return server.adapters is not None and server.adapters.hot
 
 
 def environment(server: ServerConfig, image: TrackImage, startup: int, nodes: int, store: StoreConfig | None) -> dict[str, str]:
@@ -269,6 +274,8 @@ def environment(server: ServerConfig, image: TrackImage, startup: int, nodes: in
     if not comes_later("VLLM_ENGINE_READY_TIMEOUT_S", version_of(server)):
         env["VLLM_ENGINE_READY_TIMEOUT_S"] = str(startup)
     env["VLLM_NO_USAGE_STATS"] = "1"
+    if hot(server):
+        env["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] = "1"
     if server.weights:
         env["HF_HUB_OFFLINE"] = "1"
     if nodes > 1:

@@ -39,6 +39,7 @@ WRONG: list[tuple[type[pulumi.ComponentResource], dict[str, Any], tuple[str, ...
     (VllmServer, {"server.engine.hf_overrides": {"a": lambda: later(2)}}, ("server.engine.hf_overrides.a: is an output",)),
     (VllmServer, {"server.weights": "models", "weights_claim": "models"}, ("weights_claim: server.weights names the store 'models'",)),
     (VllmServer, {"image_digest": "latest", "server.image": {"reference": "a/b:v0.33.0"}}, ("image_digest: 'latest' is not a digest",)),
+    (VllmServer, {"server.access": {"keys": True}}, ("server.access.keys: tenants belong to a whole stack",)),
     (VllmServer, {"waivers": [{"code": "GPU-999", "reason": "measured"}]}, ("waivers[0].code: 'GPU-999' is not the code of a finding",)),
     (VllmServer, {"rules": {"ROLL-001.least": 5}}, ("rules[\"ROLL-001.least\"]: ROLL-001 has no setting 'least'; it has: ",)),
     (ModelRoute, {"route.host": "https://a.example.org"}, ("route.host: 'https://a.example.org' is not a host name such as",)),

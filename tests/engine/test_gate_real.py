@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from interlock.infra.facts.supervisor import ACCOUNT, ARCHIVE, GOVERNOR, KEYS, LIMITS, PRIORITY
+from interlock.infra.facts.supervisor import ACCOUNT, ARCHIVE, GOVERNOR, KEYS, LIMITS, PRIORITY, WATCH
 from interlock.infra.manifests import archive as packer
 from interlock.runtime import board, lora
+from interlock.runtime.adapters import VARIABLE
 from interlock.runtime.gate import routes
 from interlock.runtime.gate.operator import read_word
 from interlock.runtime.words import RefusedError
@@ -23,8 +24,9 @@ from tools.runtime.ask import Reply, Request, ask, ask_server
 from tools.runtime.real import RealContainer, container
 from tools.runtime.testing import until
 
-CLASSES = (PRIORITY, GOVERNOR, LIMITS, KEYS, ACCOUNT)
+CLASSES = (WATCH, PRIORITY, GOVERNOR, LIMITS, KEYS, ACCOUNT)
 ONE_AT_A_TIME = ("--max-num-batched-tokens", "64", "--max-num-seqs", "1", "--scheduling-policy", "priority")
+LIST = "adapters.json"
 ADAPTERS = ("--enable-lora", "--max-loras", "1", "--max-lora-rank", "8")
 
 
@@ -37,7 +39,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealContainer]:
     (folder / ARCHIVE).write_bytes(packer.archive())
     contract.files(folder)
     made = container(folder / ARCHIVE, folder, access=str(folder))
-    made.served, made.extra = "chat", {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"}
+    (folder / LIST).write_text("{}")
+    made.served = "chat"
+    made.extra = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1", VARIABLE: str(folder / LIST)}
     made.arguments = (*ONE_AT_A_TIME, *ADAPTERS, *(word for name in CLASSES for word in ("--middleware", name)))
     try:
         yield made.start().ready()  # type: ignore[misc]
@@ -94,6 +98,7 @@ KINDS = ("/v1/completions", "/v1/chat/completions", "/v1/messages")
 
 def test_the_engine_that_pretends_answers_as_the_real_one(engine: RealContainer) -> None:
     adapter, fake = write_adapter(engine.folder / "held", rank=8), fake_routes.FakeVllm()
+    (engine.folder / LIST).write_text("{")  # a list that cannot be read changes no adapter
     wanted = [Request(path=path, method=method) for method, path in sorted(fake_routes.ROUTES) if path not in OTHER_TASKS]
     wanted += [Request(path="/nowhere"), *(Request(path=path, body={"stream": True}) for path in KINDS)]
     for each in wanted:
@@ -104,6 +109,7 @@ def test_the_engine_that_pretends_answers_as_the_real_one(engine: RealContainer)
         real = ask_server(engine.port, each)
         if each.path != "/metrics":
             assert form(pretended) <= form(real), (each.path, form(pretended), form(real))
+    (engine.folder / LIST).write_text("{}")
 
 
 def form(reply: Reply) -> set[str]:
@@ -181,16 +187,16 @@ def test_a_websocket_without_a_key_is_refused(engine: RealContainer) -> None:
     assert [line["status"] for line in refused] == [403]
 
 
-def test_adapters_are_loaded_used_refused_and_unloaded_by_a_command_beside_the_engine(engine: RealContainer) -> None:
-    at = str(engine.folder / "board")
-    inside = lora.Engine(lora.engine_argv(at), at)
+def test_the_engines_adapters_follow_the_mounted_list_and_what_does_not_fit_is_refused(engine: RealContainer) -> None:
+    inside = lora.Engine(lora.engine_argv(at := str(engine.folder / "board")), at)
     path = write_adapter(engine.folder / "sql", rank=8)
-    inside.load("sql", path)
-    assert inside.adapters() == {"sql": path}
+    (engine.folder / LIST).write_text(json.dumps({"sql": path}))
+    until(lambda: inside.adapters() == {"sql": path}, 60, "the adapter of the list")
     assert asked(engine, body=contract.PROMPT | {"model": "sql"}).status == 200
     with pytest.raises(RefusedError, match="2 adapters need as many slots, and the engine has 1"):
         inside.load("more", path)
-    inside.unload("sql")
+    (engine.folder / LIST).write_text("{}")
+    until(lambda: not inside.adapters(), 60, "the end of the adapter")
     assert asked(engine, body=contract.PROMPT | {"model": "sql"}).status == 404
     with pytest.raises(RefusedError, match=r"rank 16 is more than 8"):
         inside.load("large", write_adapter(engine.folder / "large", rank=16))

@@ -20,6 +20,7 @@ from interlock.infra.preview import preview
 from interlock.runtime import spec
 from interlock.runtime.preflight import plan as preflight
 from interlock.runtime.supervise import command
+from interlock.runtime.supervise import servers as counted
 
 TODAY = dt.date(2026, 11, 29)
 SCHEMA = "1.31"
@@ -139,7 +140,7 @@ def test_every_planned_engine_starts_under_its_supervisor_and_ends_within_its_po
         engine = pod["containers"][0]
         stop, grace = engine["lifecycle"]["preStop"]["sleep"]["seconds"], pod["terminationGracePeriodSeconds"]
         given = next((each["value"] for each in engine["env"] if each["name"] == spec.VARIABLE), None)
-        shutdown = command.number(engine["args"], "--shutdown-timeout") or 0
+        shutdown = counted.number(engine["args"], "--shutdown-timeout") or 0
         assert stop >= DEREGISTRATION_SECONDS
         assert stop + shutdown + 10 <= grace
         if given is None:

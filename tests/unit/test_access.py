@@ -187,16 +187,25 @@ def test_keys_without_a_tenant_are_refused() -> None:
 
 def test_the_plan_shows_tenants_their_limits_and_where_their_keys_are() -> None:
     out = StringIO()
-    Console(file=out, width=160).print(tenants(planned(config())))
+    Console(file=out, width=160).print(tenants(planned(config()), TODAY))
     rows = [" ".join(line.split()) for line in out.getvalue().splitlines()]
     assert "team-a standard chat 600 requests a minute, 32 at once prod-team-a-key" in rows
-    assert "team-b standard chat 100,000 tokens a minute, only chat prod-team-b-key" in rows
+    assert "team-b standard chat 100,000 tokens a minute, only chat, until 2027-01-31 prod-team-b-key" in rows
+
+
+@pytest.mark.parametrize(
+    ("today", "told"), [("2027-01-31", "until 2027-01-31"), ("2027-02-01", "ended on 2027-01-31: its keys are refused")]
+)
+def test_the_plan_tells_a_tenant_whose_keys_have_ended(today: str, told: str) -> None:
+    out = StringIO()
+    Console(file=out, width=200).print(tenants(planned(config()), dt.date.fromisoformat(today)))
+    assert told in out.getvalue()
 
 
 def test_a_page_with_thousands_of_tenants_stays_short() -> None:
     data = config()
     data["access"]["tenants"] = [{"name": f"t{at}"} for at in range(2000)]
-    table = tenants(planned(data))
+    table = tenants(planned(data), TODAY)
     assert table.row_count == 13
 
 

@@ -184,7 +184,9 @@ class Container:
     def left(self) -> list[int]:
         """Processes of this run that live."""
         wanted = f"INTERLOCK_BOARD={self.folder / 'board'}".encode()
-        marked = {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if wanted in environ(pid)}
+        there = list(map(int, filter(str.isdigit, os.listdir("/proc"))))
+        # An engine core writes its title over its environment: it is known by its session.
+        marked = {pid for pid in there if wanted in environ(pid) or (self.process and session(pid) == self.process.pid)}
         return sorted(pid for pid in marked | set(self.known) if board.alive(pid))
 
     def named(self, word: str) -> int:
@@ -242,6 +244,14 @@ def environ(pid: int) -> bytes:
         return Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return b""
+
+
+def session(pid: int) -> int:
+    """The session of a process; 0 when it is gone."""
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return 0
 
 
 def free_port() -> int:

@@ -1,15 +1,39 @@
-"""LoRA adapters: how many of them one batch may mix."""
+"""LoRA adapters: what they add to the engine's arguments, and how many of them one batch may mix."""
 
 import shlex
 from collections.abc import Iterator
+from typing import Any
 
+from interlock.infra.config.servers import ServerConfig
+from interlock.infra.engine.args import EngineArgs
 from interlock.infra.engine.arguments import read_line
 from interlock.infra.plan.derive.case import Case, Choice, tried
+from interlock.infra.plan.reasons import Reason
 from interlock.infra.sizing.result import Verdict
 from interlock.infra.values import plural
 
 _MOST = 8
 """Slots that are planned unasked: each takes memory of its own on every card, used or not."""
+
+
+def adapted(server: ServerConfig, why: dict[str, Reason]) -> ServerConfig:
+    """The server with the engine's arguments that its adapters ask for, as if a person had stated them: memory is planned for them."""
+    wanted = server.adapters
+    if wanted is None:
+        return server
+    named = plural(len(wanted.modules), "adapter")
+    held = wanted.slots or max(len(wanted.modules), 1)
+    told = f"adapters: {named}" + (", loaded while the engine runs" if wanted.hot else "")
+    made: dict[str, Any] = {"enable_lora": True, "max_lora_rank": wanted.rank}
+    if not wanted.hot:
+        made["lora_modules"] = [f"{each.name}={each.path}" for each in wanted.modules]
+    if held > _MOST:
+        made["max_cpu_loras"] = held
+    if held > 1:
+        made["max_loras"] = min(held, _MOST)
+    for name, value in made.items():
+        why[name] = Reason(value=", ".join(value) if isinstance(value, list) else str(value), reason=told)
+    return server.model_copy(update={"engine": EngineArgs.model_validate({**server.engine.stated(), **made})})
 
 
 def slots(case: Case) -> Iterator[Choice]:

@@ -13,7 +13,7 @@ from interlock.infra.errors import ConfigError
 from interlock.infra.facts.room import Pods, packed
 from interlock.infra.plan.access import tiers_matter
 from interlock.infra.plan.derive.able import unable
-from interlock.infra.plan.derive.adapters import slots
+from interlock.infra.plan.derive.adapters import adapted, slots
 from interlock.infra.plan.derive.admission import admission
 from interlock.infra.plan.derive.batch import overlap, sequences, step_tokens
 from interlock.infra.plan.derive.case import Case, Choice, Decide, Size
@@ -75,6 +75,7 @@ def _started(config: ClusterConfig, server: ServerConfig) -> tuple[Case, dict[st
     """The case with what is decided before its size: what the model is used for, and its part of a shared card."""
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     why: dict[str, Reason] = {}
+    server = adapted(server, why)
     tiered = tiers_matter(config, server)
     case = Case(server, pool, version_of(server), tracks()[server.image.track.value].env, server.engine, most_replicas(server), tiered)
     if "gpu_memory_utilization" not in case.given:
