@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from interlock.infra.catalog.tables import table
+from interlock.infra.values import Version
 
 
 @dataclass(slots=True)
@@ -31,14 +32,41 @@ class Chart:
 def chart(name: str, without: frozenset[str] = frozenset()) -> Chart:
     """The chart of that name, some of its templates left out (those of a kind that is not made). Raises KeyError for an unknown one."""
     row = table("chart_values.json")["charts"][name]
+    return Chart(name, row["version"], below_of(row, without))
+
+
+def below_of(row: Mapping[str, Any], without: frozenset[str] = frozenset()) -> Below:
+    """What the templates of a chart's row read. Keys that its own values hold and nothing reads are nobody's slip: they count as read."""
     whole, root = frozenset(row["whole"]), Below()
     for path, templates in row["reads"].items():
         if not set(templates) <= without:
-            node = root
-            for step in path.replace("[]", ".[]").split("."):
-                node = node.keys.setdefault(step, Below())
-            node.whole = path in whole and not path.endswith("[]")
-    return Chart(name, row["version"], root)
+            _placed(root, path).whole = path in whole and not path.endswith("[]")
+    for path in row.get("dead", ()):
+        _placed(root, path).whole = True
+    return root
+
+
+def _placed(root: Below, path: str) -> Below:
+    node = root
+    for step in path.replace("[]", ".[]").split("."):
+        node = node.keys.setdefault(step, Below())
+    return node
+
+
+# Of the others the values themselves say which chart they are for.
+_BY_SHAPE = frozenset({"vllm-stack", "llm-d-modelservice"})
+
+
+@cache
+def of_operators() -> frozenset[str]:
+    """Charts that are known by their name alone."""
+    return frozenset(table("chart_values.json")["charts"]) - _BY_SHAPE
+
+
+def same_minor(name: str, version: str) -> bool:
+    """Whether a version of a chart is of the minor release whose templates were read."""
+    stated, read = Version.parse(version), Version.parse(chart(name).version)
+    return stated is not None and read is not None and stated[:2] == read[:2]
 
 
 def unread(below: Below, value: Any, steps: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

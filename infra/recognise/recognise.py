@@ -227,8 +227,7 @@ def _read(document: Document, context: Context, policies: network.Policies) -> I
     elif kind == "Model" and operators.is_kubeai(root):
         yield from operators.read_kubeai(root, document, context)
     elif kind in _RELEASES:
-        for values in charts.embedded_values(root, context):
-            yield from charts.read_values(values, root, document, context)
+        yield from charts.read_release(root, document, context)
     elif not kind:
         yield from charts.read_values(root, root, document, context)
     elif kind not in kinds() or kinds()[kind].pods:

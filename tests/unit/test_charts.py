@@ -130,3 +130,36 @@ def test_a_key_that_no_template_reads_is_told(values: dict[str, Any], path: str,
     file.write_text(yaml.safe_dump(values))
     found = [(each.path, each.remedy) for each in findings_of(file) if each.fault == "chart-key-dropped"]
     assert found == ([(f"{'servingEngineSpec.' if 'modelSpec' in path else ''}{path}", remedy)] if path else [])
+
+
+def release(chart: str, version: str, **values: Any) -> dict[str, Any]:
+    spec = {"chart": {"spec": {"chart": chart, "version": version}}, "values": values}
+    return {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": {"name": "kserve"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("document", "keys"),
+    [
+        (
+            release("kserve-resources", "v0.20.0", kserve={"controller": {"deploymentmode": "Standard"}}),
+            ["kserve.controller.deploymentmode"],
+        ),
+        (release("oci://ghcr.io/kserve/charts/kserve-resources", "0.20.1", kserve={"typo": 1}), ["kserve.typo"]),
+        (
+            release("kserve-runtime-configs", "v0.20.0", kserve={"llmisvcConfigs": {"enabled": True}, "servingruntime": {"art": {"a": 1}}}),
+            [],
+        ),
+        (
+            release("kserve-resources", "v0.20.0", kserve={"controller": {"deploymentMode": "Standard"}, "localmodel": {"controller": {}}}),
+            [],
+        ),
+        (release("kserve-resources", "v0.15.0", kserve={"controller": {"deploymentmode": "Standard"}}), []),
+        (release("someones-chart", "v0.20.0", kserve={"controller": {"deploymentmode": "Standard"}}), []),
+    ],
+)
+def test_keys_of_an_operators_chart_are_told_for_the_version_that_was_read(
+    document: dict[str, Any], keys: list[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "release.yaml"
+    file.write_text(yaml.safe_dump(document))
+    assert [each.value for each in findings_of(file) if each.fault == "chart-key-dropped"] == keys

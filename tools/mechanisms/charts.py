@@ -15,10 +15,14 @@ from typing import Any
 
 import yaml
 
+from interlock.infra.catalog.charts import below_of, unread
 from tools.common import ROOT, ToolError, run_main, say
 
 FILE = ROOT / "infra" / "catalog" / "chart_values.json"
-ABOUT = "Values that a chart's templates read, with the templates (tools/mechanisms/charts.py); 'whole': handed on with all that is below."
+ABOUT = (
+    "Values that a chart's templates read, with the templates (tools/mechanisms/charts.py); 'whole': handed on with all that is below; "
+    "'dead': keys of its own values that no template reads."
+)
 Steps = tuple[str, ...]
 Value = Steps | dict[str, "Value"] | None
 """A path below .Values, a dict of such, or something else. The root context is the path ``("$",)``."""
@@ -195,13 +199,20 @@ def chart(folder: Path) -> tuple[str, dict[str, object]]:
     """(name, its row) of the chart in a folder. Raises ToolError where there is none."""
     try:
         head = yaml.safe_load((folder / "Chart.yaml").read_text("utf-8"))
+        own = folder / "values.yaml"
+        values = yaml.safe_load(own.read_text("utf-8")) if own.exists() else {}
         files = [*folder.glob("templates/**/*.tpl"), *folder.glob("templates/**/*.y*ml"), *folder.glob("files/**/*-patch.y*ml")]
-        templates = {path.name: path.read_text("utf-8") for path in files}
+        # Folders may hold files of one name: both count.
+        templates: dict[str, str] = {}
+        for path in files:
+            templates[path.relative_to(folder).as_posix() if path.name in templates else path.name] = path.read_text("utf-8")
     except (OSError, yaml.YAMLError) as error:
         raise ToolError(f"{folder}: no chart ({error})") from None
     reads = Reader(templates).read()
     rows = {told(path): sorted(names) for path, names in sorted(reads.paths.items()) if path}
-    return head["name"], {"version": str(head["version"]), "whole": sorted(told(path) for path in reads.whole if path), "reads": rows}
+    row: dict[str, object] = {"version": str(head["version"]), "whole": sorted(told(path) for path in reads.whole if path), "reads": rows}
+    dead = sorted(".".join(map(str, steps)) for steps in unread(below_of(row), values))
+    return head["name"], {"version": row["version"], **({"dead": dead} if dead else {}), "whole": row["whole"], "reads": rows}
 
 
 def written(data: Mapping[str, Any]) -> str:

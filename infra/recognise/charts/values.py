@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from interlock.infra.catalog.charts import chart
+from interlock.infra.catalog.charts import chart, of_operators, same_minor
 from interlock.infra.facts import PARTLY, Fact, Flag, NotJudged, Origin, Workload
 from interlock.infra.recognise.charts import production_stack as stack
 from interlock.infra.recognise.charts.parts import ADDS, dropped, image_of, listed, pod_of
@@ -21,21 +21,31 @@ _MODELS = ("model", "modelName", "modelId", "modelID", "modelURL", "model_id")
 _PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 
 
-def embedded_values(root: Node, context: Context) -> Iterator[Node]:
-    """The values that a HelmRelease, HelmChart, Argo Application or Kustomization carries."""
+def read_release(root: Node, document: Document, context: Context) -> Result:
+    """What a HelmRelease, HelmChart, Argo Application or Kustomization gives to a chart, whose name and version it states."""
+    for values, name, version in _embedded(root, context):
+        named = name.rpartition("/")[2]
+        if named in of_operators() and same_minor(named, version):
+            yield from dropped(values, chart(named).below, named, origin(root, document))
+        yield from read_values(values, root, document, context)
+
+
+def _embedded(root: Node, context: Context) -> Iterator[tuple[Node, str, str]]:
+    """Values with the chart's name and version."""
     kind, spec = root["kind"].string(), root["spec"]
     if kind == "HelmRelease":
-        yield spec["values"]
+        stated = spec.at("chart", "spec")
+        yield spec["values"], stated["chart"].string(), stated["version"].string()
     elif kind == "HelmChart":
-        yield context.load(spec["valuesContent"])
+        yield context.load(spec["valuesContent"]), spec["chart"].string(), spec["version"].string()
     elif kind == "Application":
         for source in [spec["source"], *spec["sources"].items()]:
-            helm = source["helm"]
-            yield helm["valuesObject"]
-            yield context.load(helm["values"]) if helm["values"] and not helm["values"].mapping else helm["values"]
+            helm, name, version = source["helm"], source["chart"].string(), source["targetRevision"].string()
+            yield helm["valuesObject"], name, version
+            yield context.load(helm["values"]) if helm["values"] and not helm["values"].mapping else helm["values"], name, version
     elif kind == "Kustomization":
-        for chart in root["helmCharts"].items():
-            yield chart["valuesInline"]
+        for each in root["helmCharts"].items():
+            yield each["valuesInline"], each["name"].string(), each["version"].string()
 
 
 def read_values(values: Node, root: Node, document: Document, context: Context) -> Result:
