@@ -241,9 +241,12 @@ def _accelerated(resources: Node) -> bool:
 
 def settle(launch: Launch, image: Image, arguments: Arguments) -> Launch:
     """Decides the engine where the command does not say it: by the image, else by flags that only vLLM has."""
+    names = {flag.name for flag in arguments.flags}
+    if launch.engine == "vllm" and "omni" in names:
+        # vllm-omni adds this switch to vLLM's command: it runs stages of its own, with arguments of its own.
+        return replace(launch, engine="vllm-omni")
     if launch.engine:
         return launch
-    names = {flag.name for flag in arguments.flags}
     if image.engine not in ("", "ray"):
         return replace(launch, engine=image.engine)
     if len(names & _TYPICAL) >= 2 and not names & _FOREIGN:

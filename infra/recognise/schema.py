@@ -196,6 +196,10 @@ class _Walker:
             self._mismatch(node, _EXPECTED.get(expected, wanted))
 
     def _mismatch(self, node: Node, wanted: str) -> None:
+        if isinstance(node.value, dict) and [*node.value] == ["?"]:
+            text = "an expression in braces without quotes is a mapping for YAML, and no text"
+            self.add("template-leftover", text, node.path, "", "render the template, or put the expression in quotes")
+            return
         given = {dict: "a mapping", list: "a list", str: "a text", bool: "true or false"}.get(type(node.value), "a number")
         told = repr(node.value)[:60] if wanted == _QUANTITY else given
         text = f"{wanted} belongs here, {told} is given; the API server refuses the object"
@@ -205,6 +209,8 @@ class _Walker:
     def _stranger(self, node: Node, key: str, name: str, above: tuple[str, ...]) -> None:
         """A field that its type does not have: misspelt, at home somewhere on the way, or of no type at all."""
         fields = (_entry(name) or {})["fields"]
+        if key.startswith("$"):
+            return  # A directive of a strategic merge patch: $patch, $retainKeys, $setElementOrder/...
         sibling = _SIBLINGS.get((name, key))
         if sibling:
             said = f"{name} has no field {key}, RayJob has; {sibling} is meant, and without it the object is refused"

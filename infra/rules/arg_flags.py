@@ -207,6 +207,8 @@ def environment(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
             status = env_status(name, version)
             if version is None and status.standing is Standing.UNSURE:
                 status = env_status(name, vllm_names("env").versions[-1])
+            if status.standing is Standing.UNKNOWN and workload.engine.entrypoint == "operator":
+                continue  # The operator's own command line may read it.
             if status.standing in _GONE:
                 yield _variable(name, fact.path, status, version)
 

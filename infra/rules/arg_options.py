@@ -31,7 +31,8 @@ def a_model(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[
     lines = [word for _, each in engine_containers(workload) for fact in (each.command, each.args) if fact.known for word in fact.get()]
     expanded = any(re.search(rf"\$[({{]?{re.escape(name)}\b", line) for name in engine.env if "MODEL" in name for line in lines)
     elsewhere = not engine.flag("config").absent or expanded
-    if engine.model.absent and engine.complete and engine.entrypoint in _PLAIN and not elsewhere and workload.pods:
+    # KubeRay starts Ray in a container without a command, whatever its image's own entrypoint is.
+    if engine.model.absent and engine.complete and engine.entrypoint in _PLAIN and not elsewhere and workload.pods and not workload.ray:
         text = "no model is named, so the engine serves its built-in example model (or stops)"
         yield Hit(where(workload, Place.ARGS), text, 'name it: ["vllm", "serve", "<model>"] or --model <model>')
 

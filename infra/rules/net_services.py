@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from interlock.infra.catalog.vllm_flags import env_status
 from interlock.infra.catalog.vllm_tables import Standing
@@ -200,8 +201,10 @@ def _one_wrong(service: Service, workload: Workload, pod: Pod, port: int, target
         text = f"port {name} leads to {target}, where nothing listens: the engine's server is on {port} and {what}"
         path = stated.path if stated.known else number.path
         fault = "metrics-port-mismatch" if "metrics" in name or "prom" in name else ""
-        fixes = put(path, port)
-        yield Hit(path, text, f"set targetPort to {port}", str(target), origin=service.origin, fault=fault, fixes=fixes)
+        # Through the Service's other port requests arrive; a monitor reads nothing here.
+        level = Severity.ERROR if fault else Severity.WARNING
+        told = Hit(path, text, f"set targetPort to {port}", str(target), severity=level, origin=service.origin)
+        yield replace(told, fault=fault, fixes=put(path, port))
 
 
 def _target(pod: Pod, number: Fact[int], target: Fact[str]) -> int | None:

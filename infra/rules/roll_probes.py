@@ -23,7 +23,7 @@ def least_load_seconds(workload: Workload, settings: Settings) -> tuple[float, s
     if size is None:
         return float(settings["least_seconds"]), "size of the model unknown, the least of any"
     reading, likely = reading_of(workload), container_seconds(workload).likely
-    need = max(float(settings["least_seconds"]), min(cap, likely))
+    need = min(cap, likely)
     place = "a hub" if reading is Reading.HUB else "a volume"
     return round(need), f"{size.origin} loaded from {place} in {likely:.0f} s with start and compilation, of which at most {cap:g} s count"
 
@@ -93,7 +93,9 @@ def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> It
         text = f"the {probe.kind} probe gives {delay:g} + {period:g} x {failures:g} = {given.get():g} s"
         why = "the planner's estimate" if predicted.known else how
         again = None if predicted.known else warm_seconds(workload, container)
-        warm = again is not None and given.get() >= max(float(settings["least_seconds"]), again)
+        # Half of what is likely is little on any disk and network, and less than the fastest start never is enough.
+        sure = fastest.get() if fastest.known else max(container_seconds(workload).low, need / 2)
+        warm = again is not None and given.get() >= again / 2
         enough = max(need * 1.5, patient_seconds(workload)) if predicted.known else need * 1.5
         threshold = math.ceil(enough / max(period, 1))
         remedy = f"add a startupProbe with periodSeconds {max(period, 1):g} and failureThreshold {threshold}"
@@ -107,7 +109,7 @@ def startup_budget(workload: Workload, bundle: Bundle, settings: Settings) -> It
             remedy,
             _threshold(probe),
             # What a fast network or the files of the start before could make good is a risk, not a contradiction.
-            severity=Severity.WARNING if warm or (fastest.known and given.get() >= fastest.get()) else None,
+            severity=Severity.WARNING if warm or given.get() >= sure else None,
             fixes=fixes,
             also=((None, f"{container.path}.startupProbe"),) if probe.kind != "startup" else (),
         )

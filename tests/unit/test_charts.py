@@ -163,3 +163,19 @@ def test_keys_of_an_operators_chart_are_told_for_the_version_that_was_read(
     file = tmp_path / "release.yaml"
     file.write_text(yaml.safe_dump(document))
     assert [each.value for each in findings_of(file) if each.fault == "chart-key-dropped"] == keys
+
+
+@pytest.mark.parametrize(("gpus", "told"), [(0.5, ["0.5"]), (1, []), (2, [])])
+def test_a_share_of_a_gpu_in_a_stacks_values_asks_for_none(gpus: float, told: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump({"servingEngineSpec": {"modelSpec": [{**ENTRY, "requestGPU": gpus}]}}))
+    found = findings_of(file)
+    assert [each.value for each in found if each.fault == "chart-key-dropped"] == told
+    assert not [each.code for each in found if each.code in ("GPU-005", "GPU-007")]
+
+
+def test_tests_of_a_chart_are_no_values(tmp_path: Path) -> None:
+    file = tmp_path / "ray_test.yaml"
+    values = {"servingEngineSpec": {"modelSpec": [{**ENTRY, "requestGPU": 0, "replicaCount": 0}]}}
+    file.write_text(yaml.safe_dump({"suite": "ray", "tests": [{"it": "fails", "set": values, "asserts": [{"failedTemplate": {}}]}]}))
+    assert {each.code for each in findings_of(file)} <= {"CHECK-000"}

@@ -88,6 +88,7 @@ def test_what_a_version_of_the_router_no_longer_reads_is_refused(document: Manif
         picker(flowControl={"enableEviction": True}),
         sidecar("--kv-connector=nixlv2", "--enable-tls=decoder", "--vllm-port=8200"),
         sidecar("--connector=nixlv2", tag="v0.8.0", image="llm-d-routing-sidecar"),
+        sidecar("--connector=nixlv2", tag="latest", image="llm-d-routing-sidecar"),
         program("registry.acme.io/llm-d-router-endpoint-picker-fork:v0.10.0", "--connector=nixlv2"),
         program("acme/proxy:v0.10.0", "--connector=nixlv2"),
     ],

@@ -22,13 +22,15 @@ def scratch(made: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("level", "changes"),
     [
-        ("error", budget(180)),
-        ("warning", budget(180, cached)),
-        ("warning", budget(180, scratch, env(HF_HOME="/hub"))),
-        ("warning", budget(180, scratch, args("--download-dir=/hub"))),
-        ("error", budget(180, scratch)),
-        ("error", budget(60, cached)),
-        ("none", budget(1800, cached)),
+        ("error", budget(120)),
+        ("warning", budget(120, cached)),
+        ("warning", budget(120, scratch, env(HF_HOME="/hub"))),
+        ("warning", budget(120, scratch, args("--download-dir=/hub"))),
+        ("error", budget(120, scratch)),
+        ("error", budget(50, cached)),
+        ("warning", budget(180)),
+        ("none", budget(320)),
+        ("none", budget(1200, cached)),
     ],
 )
 def test_a_probe_kills_for_ever_only_what_starts_from_nothing_each_time(level: str, changes: list[Change]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlock.infra.catalog.hub import TOKENS
+from interlock.infra.catalog.versions import since
 from interlock.infra.values import Version
 from tools.cases.values import duration, first, mapping, nothing, number, size
 from tools.cases.watched import one_of, read_if
@@ -33,12 +34,21 @@ def image(case: Mapping[str, Any]) -> str:
     return f"vllm/vllm-openai:v{version}@{DIGEST}" if version else f"vllm/vllm-openai@{DIGEST}"
 
 
+LENGTH = "LENGTH"
+"""A variable whose value nobody can read: the length, for versions that cannot be told to take what fits."""
+
+
+def _before_auto(case: Mapping[str, Any]) -> bool:
+    version = Version.parse(version_of(case) or "")
+    return version is not None and not since("auto_length", version)
+
+
 def arguments(case: Mapping[str, Any]) -> list[str]:
     flags = dict(mapping(mapping(case.get("vllm")).get("flags")))
     model = str(flags.pop("model", "") or mapping(case.get("model")).get("name") or MODEL)
     words = ["vllm", "serve", model.replace(" ", "-") if not model.startswith("/") else model]
     if "max_model_len" not in flags and not mapping(case.get("model")).get("max_position"):
-        flags["max_model_len"] = "auto" if "vllm" in case else None
+        flags["max_model_len"] = (f"$({LENGTH})" if _before_auto(case) else "auto") if "vllm" in case else None
     words += _speculative(flags.pop("speculative", None), case)
     for name, value in flags.items():
         option = "--" + name.replace("_", "-")
@@ -169,6 +179,8 @@ def environment(case: Mapping[str, Any], spread: bool) -> list[Manifest]:
         found.append({"name": "HF_HUB_OFFLINE", "value": "1"})
     if spread and "network" not in k8s and not any(name.startswith("NCCL_") for name in stated):
         found.append({"name": "NCCL_SOCKET_IFNAME", "value": "eth0"})
+    if "vllm" in case and _before_auto(case):
+        found.append({"name": LENGTH, "valueFrom": {"configMapKeyRef": {"name": "lengths", "key": "length"}}})
     if "HF_TOKEN" not in stated:
         found.append({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hub", "key": "token"}}})
     return found

@@ -38,11 +38,16 @@ _RUNTIME_OWN = frozenset({"modelURL", "hfTokenSecret", "hfTokenName", "enableToo
 def read_chart(spec: Node, source: Origin, context: Context) -> Result:
     """One workload per entry of ``modelSpec``."""
     for model in spec["modelSpec"].items():
-        stated = {"gpus"} if model["requestGPU"] else set()
+        stated = {"gpus"} if _asked(model["requestGPU"]) else set()
         adds = ADDS - stated - ({"probes"} if spec["startupProbe"].mapping else set())
         named = replace(source, path=model.path, name=model["name"].string() or source.name)
         ray = model["raySpec"]["enabled"].boolean().value is True
         yield from _dropped(model, named, ray=ray)
+        share = model["requestGPU"].number()
+        if share.known and 0 < share.get() < 1:
+            text = f"requestGPU {share.get():g} asks for no GPU: the chart's template takes its whole part, which is 0"
+            remedy = "write 1, with time-slicing or MPS on the nodes where engines share a card"
+            yield DocumentProblem(named, "schema-typo", text, share.path, f"{share.get():g}", remedy, fault="chart-key-dropped")
         for item in engines_in(Node({}), named, _pods(spec, model, context, ray=ray), context, adds):
             if not isinstance(item, Workload):
                 yield item
@@ -122,7 +127,14 @@ def _pods(spec: Node, model: Node, context: Context, *, ray: bool) -> tuple[PodR
     return head, promoted(read_pod(_pod(spec, model, model["requestGPU"]), Node({}), context, "worker", count))
 
 
+def _asked(gpus: Node) -> bool:
+    """Whether the template asks for GPUs: it compares the whole part of the number with 0."""
+    number = gpus.number()
+    return bool(gpus) and not (number.known and int(number.get()) < 1)
+
+
 def _pod(spec: Node, model: Node, gpus: Node) -> Node:
+    gpus = gpus if _asked(gpus) else Node(None, gpus.path)
     limits = {model["requestGPUType"].string() or "nvidia.com/gpu": gpus} if gpus else {}
     limits |= {"memory": model["limitMemory"]} if model["limitMemory"] else {}
     container = Overlay(

@@ -72,6 +72,8 @@ def _foreign(values: Node) -> str:
     services = [service for _, service in values["services"].fields()]
     if services and all(service["image"].string() or service["build"] for service in services):
         return "a compose file"
+    if values["suite"].string() and values["tests"].is_list:
+        return "tests of a chart (helm-unittest)"
     jobs = [job for _, job in values["jobs"].fields()]
     return "a workflow of a CI service" if jobs and any(job["steps"].is_list for job in jobs) else ""
 

@@ -1,0 +1,80 @@
+"""What stands in manifests that projects publish and people run: none of it is refused, each by its mechanism."""
+
+import pytest
+
+from tests.unit.test_rules_traps import Manifest, args, found, pod, put, server, service, worst
+
+
+def ray(image: str = "vllm/vllm-openai:v0.10.2") -> Manifest:
+    """A cluster whose containers have no command: KubeRay starts Ray in them."""
+    box = {"name": "ray", "image": image, "resources": {"limits": {"nvidia.com/gpu": "1", "cpu": "8", "memory": "32Gi"}}}
+    template = {"spec": {"containers": [box]}}
+    groups = [{"groupName": "small", "replicas": 1, "minReplicas": 1, "maxReplicas": 1, "rayStartParams": {}, "template": template}]
+    spec = {"rayVersion": "2.32.0", "headGroupSpec": {"rayStartParams": {"dashboard-host": "0.0.0.0"}, "template": template}}
+    return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": "vllm"}, "spec": {**spec, "workerGroupSpecs": groups}}
+
+
+def test_a_ray_cluster_of_the_engines_image_needs_no_model() -> None:
+    assert worst("ARG-008", ray()) == "none"
+
+
+def test_stages_of_vllm_omni_are_not_judged_by_vllms_own_arguments() -> None:
+    omni = server(
+        put("image", value="vllm/vllm-omni:v0.20.0"),
+        put("command", value=["vllm", "serve", "Qwen/Qwen2.5-Omni-7B", "--omni", "--served-model-name", "omni"]),
+        put("resources", value={"limits": {"nvidia.com/gpu": "2"}}),
+    )
+    assert not {each.code for each in found(omni)} & {"ARG-001", "GPU-001"}
+    assert worst("ARG-001", server(args("--omnia"))) == "error"
+
+
+def test_a_second_port_of_a_service_that_leads_nowhere_is_no_refusal() -> None:
+    two = service()
+    two["spec"]["ports"] = [{"name": "serve", "port": 8000, "targetPort": 8000}, {"name": "http", "port": 8080, "targetPort": 8080}]
+    assert worst("NET-002", server(), two) == "warning"
+    two["spec"]["ports"][1]["name"] = "metrics"
+    assert worst("NET-002", server(), two) == "error"
+    two["spec"]["ports"] = [{"name": "http", "port": 80, "targetPort": 8080}]
+    assert worst("NET-002", server(), two) == "error"
+
+
+def llm_service(**variables: str) -> Manifest:
+    env = [{"name": name, "value": value} for name, value in variables.items()]
+    template = {"containers": [{"name": "main", "image": "vllm/vllm-openai:v0.30.0", "env": env}]}
+    spec = {"model": {"uri": "hf://Qwen/Qwen3-8B", "name": "Qwen/Qwen3-8B"}, "template": template}
+    return {"apiVersion": "serving.kserve.io/v1alpha1", "kind": "LLMInferenceService", "metadata": {"name": "chat"}, "spec": spec}
+
+
+def test_variables_that_an_operators_own_command_reads_are_no_slips() -> None:
+    assert worst("ARG-007", llm_service(VLLM_ADDITIONAL_ARGS="--max-model-len 8192", VLLM_API_SERVER_COUNT="4")) == "none"
+    assert worst("ARG-007", llm_service(VLLM_USE_V1="1")) == "warning"
+
+
+def test_directives_of_a_patch_are_no_fields() -> None:
+    patched = server()
+    pod(patched)["containers"][0]["ports"] = [{"$patch": "replace"}, {"name": "http", "containerPort": 8000}]
+    assert not [each for each in found(patched) if "$patch" in each.summary]
+
+
+@pytest.mark.parametrize(
+    ("image", "level"),
+    [
+        ("vllm/vllm-openai:v0.11.0", "warning"),
+        ("mirror.acme.io/vllm/vllm-openai:v0.11.0", "warning"),
+        ("aibrix/vllm-openai:v0.10.2-aibrix-0.5.2-nixl-0.7.1", "none"),
+        ("lmcache/vllm-openai:v0.3.9", "none"),
+    ],
+)
+def test_only_the_projects_own_images_are_known_to_lack_a_connectors_library(image: str, level: str) -> None:
+    transfer = '--kv-transfer-config={"kv_connector": "NixlConnector", "kv_role": "kv_both"}'
+    assert worst("ARG-023", server(put("image", value=image), args(transfer))) == level
+
+
+def test_a_route_that_cuts_only_long_answers_is_warned_of() -> None:
+    def route(seconds: str) -> Manifest:
+        rule = {"backendRefs": [{"name": "chat", "port": 80}], "timeouts": {"request": seconds}}
+        spec = {"parentRefs": [{"name": "public"}], "rules": [rule]}
+        meta = {"name": "chat", "namespace": "models"}
+        return {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "metadata": meta, "spec": spec}
+
+    assert [worst("NET-006", server(), service(), route(text)) for text in ("30s", "120s", "600s")] == ["error", "warning", "none"]
