@@ -117,6 +117,8 @@ def scaled(manifest: Mapping[str, Any], first: int, options: pulumi.ResourceOpti
 def _config(name: str, read: Given) -> dict[str, Any]:
     given = read.values
     server, pool = dict(given["server"]), given["pool"]
+    if server.get("serve") == "ray":
+        raise ConfigError([Problem("servers[0].serve", "'ray' is run by a RayService: use the component RayServer, or leave serve out")])
     if server.get("pool", pool.get("name")) != pool.get("name"):
         raise ConfigError([Problem("servers[0].pool", f"{server['pool']!r} is not the name of the given pool, {pool.get('name')!r}")])
     if server.get("access") and server["access"].get("keys"):

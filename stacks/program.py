@@ -8,6 +8,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from interlock.components._made import planned
+from interlock.components.ray_server import RayServer
 from interlock.components.vllm_server import VllmServer
 from interlock.components.workspace import Workspace
 from interlock.infra.errors import InterlockError
@@ -20,6 +21,7 @@ from interlock.stacks.keys import deploy_keys
 from interlock.stacks.live import check_gpu_layer, report_sharing
 from interlock.stacks.outputs import stack_outputs
 from interlock.stacks.platform import deploy_platform, deploy_stores
+from interlock.stacks.ray import deploy_tokens
 from interlock.stacks.settings import Settings, read_settings
 from interlock.stacks.target import identify
 
@@ -84,7 +86,14 @@ def serve(settings: Settings, objects: StackObjects, space: WorkspaceObjects, pr
     inside = pulumi.ResourceOptions(provider=provider, depends_on=list(workspace.before))
     keys = deploy_keys(settings.config, settings.stack, inside)
     filled = deploy_stores(objects, inside)
+    tokens = deploy_tokens(objects, inside)
+    for service in objects.rays:
+        needs = [filled[name] for name in service.needs]
+        RayServer(service.name, planned(service), _after(provider, [workspace, *ready, *tokens, *needs]))
     for server in objects.servers:
         needs = [filled[name] for name in server.needs]
-        options = pulumi.ResourceOptions(provider=provider, depends_on=[workspace, *ready, *keys, *needs])
-        VllmServer(server.name, planned(server), options)
+        VllmServer(server.name, planned(server), _after(provider, [workspace, *ready, *keys, *needs]))
+
+
+def _after(provider: k8s.Provider, before: list[pulumi.Resource]) -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions(provider=provider, depends_on=before)

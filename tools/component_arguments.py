@@ -23,6 +23,7 @@ from interlock.infra.config.models import ImageConfig, ModelConfig
 from interlock.infra.config.network import NetworkConfig, PeerConfig
 from interlock.infra.config.platform import GpuLayerConfig, PriorityClassConfig
 from interlock.infra.config.pools import DomainConfig, KarpenterConfig, PoolConfig, ShareConfig
+from interlock.infra.config.ray import RayServiceConfig, RedisConfig
 from interlock.infra.config.runtime import RuntimeConfig
 from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig
 from interlock.infra.config.servers import ExtraConfig, ServerConfig
@@ -56,6 +57,7 @@ FILES: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
         ),
     ),
     "pools": ("A pool as the config describes it.", (ShareConfig, KarpenterConfig, DomainConfig, PoolConfig)),
+    "ray": ("A RayService as the config describes it.", (RedisConfig, RayServiceConfig)),
     "stores": ("A store as the config describes it.", (PrefetchConfig, StoreConfig)),
     "cluster": (
         "Cluster-wide parts, tenants, network and waivers, as the config describes them.",
@@ -68,6 +70,8 @@ FLOWS: dict[type[BaseModel], tuple[str, ...]] = {
     GpuLayerConfig: ("pull_secrets",),
     RouteConfig: ("host", "gateway", "gateway_namespace", "tls_secret"),
     AutoscaleConfig: ("prometheus",),
+    RayServiceConfig: ("token_secret",),
+    RedisConfig: ("secret",),
     StoreConfig: ("claim", "server", "handle", "secret"),
 }
 """Fields whose value no decision and no rule reads: names and addresses of what somebody else makes."""

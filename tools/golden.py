@@ -20,8 +20,8 @@ def stacks() -> list[str]:
 
 
 def reviewed() -> dict[str, list[str]]:
-    """What is rendered, by name: the repository's stacks, and the examples of replicas on several nodes."""
-    examples = sorted((ROOT / "examples" / "multi-node").glob("*.yaml"))
+    """What is rendered, by name: the repository's stacks, and the examples of replicas on several nodes and in Ray."""
+    examples = sorted(path for folder in ("multi-node", "ray") for path in (ROOT / "examples" / folder).glob("*.yaml"))
     return {name: ["--stack", name] for name in stacks()} | {path.stem: ["--file", str(path.relative_to(ROOT))] for path in examples}
 
 

@@ -7,6 +7,7 @@ import pulumi
 from interlock.components.arguments.engine import EngineSettings
 from interlock.infra.config.exposure import RouteKind
 from interlock.infra.config.models import ImageTrack
+from interlock.infra.config.ray import Serve
 from interlock.infra.config.runtime import LogForm
 from interlock.infra.config.scaling import RolloutStrategy, ScalerKind
 from interlock.infra.config.servers import Balance
@@ -41,7 +42,8 @@ class ImageSettings(TypedDict):
     """The engine's image."""
 
     track: NotRequired[ImageTrack]
-    """``deployment``: the pinned vLLM image; ``cpu``: test only, the real engine without a GPU."""
+    """``deployment``: the pinned vLLM image; ``ray``: the pinned image with Ray and vLLM; ``cpu``: test only, the real engine without a
+    GPU; omit for ray where ``serve`` is ray, else deployment."""
     reference: NotRequired[str]
     """Another image, with tag and digest; omit for the track's own."""
     vllm: NotRequired[str]
@@ -224,6 +226,10 @@ class ServerSettings(TypedDict):
     """Name that clients send as ``model``; omit for the model's id."""
     pool: NotRequired[str]
     """Pool whose nodes it runs on."""
+    serve: NotRequired[Serve]
+    """deployment (pods of its own) or ray (a group of workers in a RayService, started by Ray Serve)."""
+    ray_service: NotRequired[str]
+    """RayService that runs it (``ray_services[].name``); omit for the one of the server's own name, with defaults where none is stated."""
     replicas: NotRequired[int]
     """Replicas; with autoscaling only the start value of the plan."""
     gpus: NotRequired[int]

@@ -28,6 +28,8 @@ class TrackImage:
     """Where the facts come from."""
     date: str
     """When they were read."""
+    ray: str | None = None
+    """Ray version inside; None = none."""
 
     @property
     def reference(self) -> str:

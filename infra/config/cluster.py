@@ -11,6 +11,7 @@ from interlock.infra.config.base import Config, Name
 from interlock.infra.config.network import NetworkConfig
 from interlock.infra.config.platform import PlatformConfig
 from interlock.infra.config.pools import PoolConfig
+from interlock.infra.config.ray import RayServiceConfig
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig
 from interlock.infra.config.tenants import TenantConfig
@@ -89,6 +90,8 @@ class ClusterConfig(Config):
     """Servers."""
     service_accounts: tuple[ServiceAccountConfig, ...] = ()
     """Service accounts that this stack makes; pods and Jobs may name others."""
+    ray_services: tuple[RayServiceConfig, ...] = ()
+    """RayServices that several servers share, or that need more than the defaults."""
     access: AccessConfig = AccessConfig()
     """Tenants whose keys open the engines."""
     network: NetworkConfig = NetworkConfig()

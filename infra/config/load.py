@@ -11,6 +11,8 @@ from interlock.infra.catalog.images import image_reference
 from interlock.infra.config.cluster import ClusterConfig, Scope
 from interlock.infra.config.filled import not_fetched
 from interlock.infra.config.names import unknown_names
+from interlock.infra.config.ray import Serve
+from interlock.infra.config.ray_checks import ray_problems
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreKind
 from interlock.infra.config.wording import worded
@@ -30,7 +32,8 @@ def load(data: object, source: str = "") -> ClusterConfig:
         config = ClusterConfig.model_validate(data)
     except ValidationError as error:
         raise ConfigError([each for detail in _first_causes(error.errors()) for each in _problems(detail, data, source)]) from None
-    problems = [Problem(path, message, source) for path, message in (*_references(config), *_access(config), *unknown_names(config))]
+    found = (*_references(config), *_access(config), *ray_problems(config), *unknown_names(config))
+    problems = [Problem(path, message, source) for path, message in found]
     if problems:
         raise ConfigError(problems)
     return config
@@ -98,7 +101,7 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 
 def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
     """Names that are used twice or lead nowhere."""
-    for kind in ("pools", "stores", "servers", "tenants", "service_accounts"):
+    for kind in ("pools", "stores", "servers", "ray_services", "tenants", "service_accounts"):
         yield from _duplicates(kind, [item.name for item in getattr(config, kind)])
     yield from _duplicates("platform.priority_classes", [each.name for each in config.platform.priority_classes])
     pools, stores = [pool.name for pool in config.pools], [store.name for store in config.stores]
@@ -137,7 +140,10 @@ def _access(config: ClusterConfig) -> Iterator[tuple[str, str]]:
         place = f"servers[{index}].access.keys"
         if server.access.keys and not tenants:
             yield place, "no tenant has a key: name tenants in access.tenants, or remove it"
-        if asks_for_keys(config, server) and not server.runtime.supervised:
+        if asks_for_keys(config, server) and server.serve is Serve.RAY:
+            why = "Ray's own ingress answers there, which loads nothing of ours that checks keys"
+            yield place, f"{why}: set keys: false, and access.open to the reason where a route leads to it, or serve: deployment"
+        elif asks_for_keys(config, server) and not server.runtime.supervised:
             why = "the keys are checked by what the supervisor brings along (runtime.supervised: false)"
             yield place, f"{why}: set supervised: true, or keys: false"
 

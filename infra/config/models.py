@@ -37,14 +37,16 @@ class ImageTrack(StrEnum):
     """Proven sets of versions."""
 
     DEPLOYMENT = "deployment"
+    RAY = "ray"
     CPU = "cpu"
 
 
 class ImageConfig(Config):
     """The engine's image."""
 
-    track: ImageTrack = ImageTrack.DEPLOYMENT
-    """``deployment``: the pinned vLLM image; ``cpu``: test only, the real engine without a GPU."""
+    track: ImageTrack | None = None
+    """``deployment``: the pinned vLLM image; ``ray``: the pinned image with Ray and vLLM; ``cpu``: test only, the real engine without a
+    GPU; omit for ray where ``serve`` is ray, else deployment."""
     reference: Image | None = None
     """Another image, with tag and digest; omit for the track's own."""
     vllm: str | None = Field(default=None, pattern=r"^\d+\.\d+(\.\d+)*([a-z.]+\d+)?$")

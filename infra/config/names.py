@@ -23,7 +23,7 @@ def unknown_names(config: ClusterConfig) -> Iterator[tuple[str, str]]:
             yield f"servers[{index}].model.config", f"{text}: give the model's own config.json, or set model.unsized to a reason"
         if isinstance(model.config, str):
             yield f"servers[{index}].model.config", f"{model.config!r} was not read: give the content of the config.json here"
-        elif server.image.track is not ImageTrack.CPU and not _described(model):
+        elif server.track is not ImageTrack.CPU and not _described(model):
             base = f"servers[{index}].model"
             yield (
                 f"{base}.id",

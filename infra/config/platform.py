@@ -50,6 +50,27 @@ class GpuLayerConfig(Config):
         return self.namespace or "gpu-system"
 
 
+class KubeRayKind(StrEnum):
+    """Where the KubeRay operator comes from."""
+
+    INSTALLED = "installed"
+    OPERATOR = "operator"
+
+
+class KubeRayConfig(Config):
+    """The operator that makes Ray clusters: there already, or by this stack."""
+
+    kind: KubeRayKind = KubeRayKind.INSTALLED
+    """installed or operator."""
+    namespace: Name | None = None
+    """Namespace of the operator; omit for kuberay-system. Only pods from there may reach the dashboards of our clusters."""
+
+    @property
+    def home(self) -> str:
+        """Namespace of the operator."""
+        return self.namespace or "kuberay-system"
+
+
 class PriorityClassConfig(Config):
     """One PriorityClass; its name in the cluster is ``<stack>-<name>``."""
 
@@ -68,5 +89,7 @@ class PlatformConfig(Config):
 
     gpu_layer: GpuLayerConfig = GpuLayerConfig()
     """Who makes GPUs visible to Kubernetes."""
+    kuberay: KubeRayConfig = KubeRayConfig()
+    """The operator of Ray clusters."""
     priority_classes: tuple[PriorityClassConfig, ...] = ()
     """Priority classes; serving above training makes inference preempt training."""

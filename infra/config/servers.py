@@ -9,7 +9,8 @@ from interlock.infra.config.access import ServerAccess
 from interlock.infra.config.adapters import AdaptersConfig
 from interlock.infra.config.base import Bytes, Config, Name, ObjectName, Plain, Quantity
 from interlock.infra.config.exposure import RouteConfig
-from interlock.infra.config.models import ImageConfig, ModelConfig
+from interlock.infra.config.models import ImageConfig, ImageTrack, ModelConfig
+from interlock.infra.config.ray import Serve
 from interlock.infra.config.runtime import RuntimeConfig
 from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig
 from interlock.infra.config.transfer import TransferConfig
@@ -53,6 +54,10 @@ class ServerConfig(Config):
     """Name that clients send as ``model``; omit for the model's id."""
     pool: str
     """Pool whose nodes it runs on."""
+    serve: Serve = Serve.DEPLOYMENT
+    """deployment (pods of its own) or ray (a group of workers in a RayService, started by Ray Serve)."""
+    ray_service: str | None = None
+    """RayService that runs it (``ray_services[].name``); omit for the one of the server's own name, with defaults where none is stated."""
     replicas: int = Field(default=1, ge=0, le=1000)
     """Replicas; with autoscaling only the start value of the plan."""
     gpus: int | None = Field(default=None, ge=1, le=1024)
@@ -105,6 +110,16 @@ class ServerConfig(Config):
     """PriorityClass of the pods."""
     extra: ExtraConfig = ExtraConfig()
     """Escape hatches, judged by the same rules."""
+
+    @property
+    def track(self) -> ImageTrack:
+        """The proven set of versions of its image."""
+        return self.image.track or (ImageTrack.RAY if self.serve is Serve.RAY else ImageTrack.DEPLOYMENT)
+
+    @property
+    def service(self) -> str:
+        """Name of its RayService, where it is served by one."""
+        return self.ray_service or self.name
 
     @model_validator(mode="after")
     def _between_its_bounds(self) -> Self:

@@ -19,6 +19,8 @@ class ServeDeployment:
     """``ray_actor_options.num_gpus`` or ``resources_per_bundle.GPU`` of an engine replica."""
     bundles: tuple[Mapping[str, float], ...] = ()
     """``placement_group_bundles`` as written."""
+    per_worker: Mapping[str, float] = field(default_factory=dict)
+    """``placement_group_config.bundle_per_worker``: the bundle of each of TP x PP workers."""
     strategy: Fact[str] = Fact()
     """``placement_group_strategy``: PACK, STRICT_PACK, SPREAD, STRICT_SPREAD."""
     replicas: Fact[int] = Fact()

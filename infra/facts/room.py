@@ -75,6 +75,19 @@ def nodes_needed(pods: Iterable[Pods], per_node: int) -> int:
     return used
 
 
+def unplaced(pods: Iterable[Pods], nodes_by_free: Counter[int]) -> int:
+    """Pods that find no place on nodes that are partly filled, given as the number of nodes by the units left on them."""
+    free_now, left = Counter(nodes_by_free), 0
+    for each in _largest_first(pods):
+        count = each.count
+        for free in sorted(free for free in free_now if free >= each.units):
+            taken = min(count, free_now[free] * (free // each.units))
+            _onto(free_now, free, each.units, taken)
+            count -= taken
+        left += count
+    return left
+
+
 def _onto(nodes_by_free: Counter[int], free: int, units: int, count: int) -> None:
     """Puts ``count`` pods on nodes that have ``free`` units, one node after the other."""
     full, rest = divmod(count, free // units)

@@ -6,6 +6,7 @@ from interlock.infra.config.cluster import ClusterConfig, Scope
 from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.platform import GpuLayerKind
 from interlock.infra.config.pools import Allocation, PoolBackend, Sharing
+from interlock.infra.config.ray import RayUpgrade
 from interlock.infra.config.stores import Keep, StoreConfig, StoreKind
 from interlock.infra.manifests.accounts import account_objects
 from interlock.infra.manifests.common import selector
@@ -18,12 +19,15 @@ from interlock.infra.manifests.placed import Draft, Manifest, bare, finished, pu
 from interlock.infra.manifests.prefetch import prefetch_objects
 from interlock.infra.manifests.priority import priority_objects
 from interlock.infra.manifests.quota import tenant_objects
+from interlock.infra.manifests.ray import members, ray_objects, token_secret
+from interlock.infra.manifests.ray_serve import PORT
 from interlock.infra.manifests.runtime import needs_runtime, runtime_objects
 from interlock.infra.manifests.servers import entrance, server_objects
 from interlock.infra.manifests.sets import (
     GpuLayerObjects,
     NodePoolObjects,
     PriorityObjects,
+    RayObjects,
     ServerObjects,
     StackObjects,
     StoreObjects,
@@ -32,6 +36,7 @@ from interlock.infra.manifests.sets import (
 )
 from interlock.infra.manifests.stores import objects_for
 from interlock.infra.plan.pools import resource_name, shares_per_card
+from interlock.infra.plan.ray_types import PlannedRayService
 from interlock.infra.plan.shares import our_labels, plugin_class
 from interlock.infra.plan.stores import claim_name, keep
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
@@ -53,7 +58,8 @@ def stack_objects(config: ClusterConfig, plan: ClusterPlan) -> StackObjects:
         tenants=tuple(tenant(config, plan.stack, index) for index in range(len(config.tenants))) if platform else (),
         workspace=workspace(config, plan) if serving else None,
         stores=tuple(store_bundle(config, plan.stack, index) for index in range(len(config.stores))) if serving else (),
-        servers=tuple(server_bundle(plan, server, stores) for server in plan.servers) if serving else (),
+        servers=tuple(server_bundle(plan, server, stores) for server in plan.servers if not server.ray) if serving else (),
+        rays=tuple(ray_bundle(plan, service, stores) for service in plan.ray_services) if serving else (),
     )
 
 
@@ -165,8 +171,30 @@ def server_bundle(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str,
     )
 
 
+def ray_bundle(plan: ClusterPlan, service: PlannedRayService, stores: Mapping[str, StoreConfig]) -> RayObjects:
+    """The objects of ``service``."""
+    servers = members(plan, service)
+    wanted = [name for each in servers for name in (each.config.weights, each.config.compile_cache) if name]
+    return RayObjects(
+        tuple(ray_objects(plan, service, stores)),
+        name=service.name,
+        namespace=plan.namespace,
+        url=internal_url(servers[0]),
+        models={each.name: each.args.served_model_name for each in servers},
+        gpus=sum(each.gpus * each.max_replicas for each in servers),
+        needs=tuple(dict.fromkeys(wanted)),
+        token=service.token_secret,
+        secret=token_secret(plan, service) if service.own_token else None,
+        recreate=service.upgrade is RayUpgrade.RECREATE,
+        update_timeout=max(each.times.update_timeout for each in servers),
+        delete_timeout=service.deletion_delay + service.grace + DELETE_MARGIN,
+    )
+
+
 def internal_url(server: PlannedServer) -> str:
     """Base URL inside the cluster."""
+    if server.ray:
+        return f"http://{server.ray.service}.{server.namespace}.svc.cluster.local:{PORT}/v1"
     return f"http://{server.name}.{server.namespace}.svc.cluster.local/v1"
 
 

@@ -34,10 +34,20 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
+class Owned:
+    """A part that follows from another part of the config than the object around it: fields in it are relative to ``owner``."""
+
+    value: Any
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
 class Encoded:
     """Data that the manifest holds as JSON text; its parts keep their sources, by the path that they have in it."""
 
     value: Any
+    indent: int | None = None
+    """Spaces of each level, for what people read; None = on one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +124,7 @@ def _name(item: Any) -> Any:
 CONFIG_ROOTS = (
     "access.tenants",
     "servers[",
+    "ray_services[",
     "pools[",
     "stores[",
     "tenants[",
@@ -146,8 +157,11 @@ def _plain(node: Any, path: str, owner: str, sources: dict[str, Source]) -> Any:
         absolute = source.field.startswith(CONFIG_ROOTS)
         sources[path] = source if absolute else Source(f"{owner}.{source.field}", source.why, source.plus, source.times)
         return _plain(node.value, path, owner, sources)
+    if isinstance(node, Owned):
+        return _plain(node.value, path, node.owner, sources)
     if isinstance(node, Encoded):
-        return json.dumps(_plain(node.value, path, owner, sources), separators=(",", ":"))
+        plain = _plain(node.value, path, owner, sources)
+        return json.dumps(plain, indent=node.indent) if node.indent else json.dumps(plain, separators=(",", ":"))
     if isinstance(node, Mapping):
         plain = {
             key: value if isinstance(value, _LEAF) else _plain(value, child_path(path, key), owner, sources) for key, value in node.items()

@@ -14,10 +14,12 @@ from interlock.infra.manifests.common import labels, selector
 from interlock.infra.manifests.dra import CLAIM, claim_name
 from interlock.infra.manifests.node_pools import DO_NOT_DISRUPT
 from interlock.infra.manifests.placed import bare, merged, put, traced
+from interlock.infra.manifests.ray_container import RAY, ray_environment, ray_lifecycle
 from interlock.infra.manifests.runtime import needs_archive, runtime_mount, runtime_volume
 from interlock.infra.manifests.stores import HOST_NAME, PodStorage, pod_storage
 from interlock.infra.manifests.supervised import liveness, probe_grace, run_command, supervised
 from interlock.infra.naming import ENGINE, label
+from interlock.infra.plan.ray_flows import METRICS
 from interlock.infra.plan.servers import CACHE_DIR, hot
 from interlock.infra.plan.types import ClusterPlan, PlannedPods, PlannedPool, PlannedServer, PodRole
 from interlock.infra.values import binary
@@ -26,6 +28,8 @@ ROLE = label("role")
 """Label of the pods of a replica of several: leader or worker."""
 USER = 2000
 """UID of the stock image's ``vllm`` user."""
+RAY_USER = 1000
+"""UID of the Ray images' ``ray`` user."""
 PROBE_PERIOD = 10
 ZONE = "topology.kubernetes.io/zone"
 DISK = "ephemeral-storage"
@@ -46,7 +50,7 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
         "terminationGracePeriodSeconds": put(grace, "rollout.drain_seconds", "drain", plus=grace - server.times.drain),
         "nodeSelector": {key: put(value, "pool" if key == label("pool") else f"{pool_at}.labels") for key, value in pool.selector.items()},
         "tolerations": [*tolerations, *traced(config.extra.tolerations, "extra.tolerations")],
-        "securityContext": pod_security(),
+        "securityContext": pod_security(user_of(server)),
         "volumes": [
             *([shm] if own_shm(pool) else []),
             put({"name": "cache", "emptyDir": bounded(server.scratch.cache)}, "model", "scratch"),
@@ -55,7 +59,7 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
             *(changing_volumes(server) if takes_requests(server, pods) else []),
             *storage.volumes,
         ],
-        "containers": [engine_container(server, pool, storage, pods)],
+        "containers": [engine_container(plan, server, pool, storage, pods)],
         **{key: put(value, "weights", "stores") for key, value in storage.pod.items()},
     }
     if server.spread:
@@ -83,6 +87,8 @@ def pod_metadata(plan: ClusterPlan, server: PlannedServer, pool: PlannedPool, po
     disruption = {DO_NOT_DISRUPT: put("true", f"pools[{pool.index}].backend")} if pool.backend == PoolBackend.KARPENTER.value else {}
     model = put(server.model_id, "model.id")
     role = {} if pods.role is PodRole.SERVER else {ROLE: put(pods.role.value, "nodes", "layout")}
+    if server.ray:
+        role = {RAY: put(server.ray.service, "ray_service" if server.config.ray_service else "name"), ROLE: PodRole.WORKER.value}
     return {
         "labels": {**labels(plan.stack, server.name), label("pool"): put(server.pool, "pool"), **role},
         "annotations": {label("model"): model, **disruption, **traced(server.config.extra.annotations, "extra.annotations")},
@@ -114,19 +120,24 @@ def spread_constraints(plan: ClusterPlan, server: PlannedServer) -> list[dict[st
     return [{"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway", **chosen} for key in keys]
 
 
-def pod_security() -> dict[str, Any]:
+def user_of(server: PlannedServer) -> int:
+    """UID of the image's own user."""
+    return RAY_USER if server.ray else USER
+
+
+def pod_security(user: int) -> dict[str, Any]:
     """Pod Security ``restricted``."""
     return {
         "runAsNonRoot": True,
-        "runAsUser": USER,
-        "runAsGroup": USER,
-        "fsGroup": USER,
+        "runAsUser": user,
+        "runAsGroup": user,
+        "fsGroup": user,
         "fsGroupChangePolicy": "OnRootMismatch",
         "seccompProfile": {"type": "RuntimeDefault"},
     }
 
 
-def engine_container(server: PlannedServer, pool: PlannedPool, storage: PodStorage, pods: PlannedPods) -> dict[str, Any]:
+def engine_container(plan: ClusterPlan, server: PlannedServer, pool: PlannedPool, storage: PodStorage, pods: PlannedPods) -> dict[str, Any]:
     """The engine's container in ``pods``. A worker without an API server has no port and no probe: its end ends the whole replica."""
     serves = takes_requests(server, pods)
     image = server.config.image
@@ -134,12 +145,13 @@ def engine_container(server: PlannedServer, pool: PlannedPool, storage: PodStora
         "name": ENGINE,
         "image": put(server.image, "image.reference", "image"),
         "imagePullPolicy": put(image.pull_policy or "IfNotPresent", "image.pull_policy"),
-        **started(server, pods),
-        "env": [*environment(server), *storage.env],
+        # In a Ray cluster KubeRay adds the command and the probes.
+        **({} if server.ray else started(server, pods)),
+        "env": [*environment(plan, server), *storage.env],
         **ports(server, serves=serves),
         "resources": resources(server, pool, pods),
-        **(probes(server) if serves else {}),
-        "lifecycle": {"preStop": {"sleep": {"seconds": wait_at_end(server, serves=serves)}}},
+        **(probes(server) if serves and not server.ray else {}),
+        "lifecycle": at_end(server, serves=serves),
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
@@ -156,6 +168,8 @@ def engine_container(server: PlannedServer, pool: PlannedPool, storage: PodStora
 
 def ports(server: PlannedServer, *, serves: bool) -> dict[str, Any]:
     """Where the container listens: for requests, and for the other side of a prefill/decode pair."""
+    if server.ray:
+        return {"ports": [{"name": "metrics", "containerPort": METRICS, "protocol": "TCP"}]}
     listed: list[Any] = [{"name": "http", "containerPort": server.args.port, "protocol": "TCP"}] if serves else []
     pair = server.config.transfer
     for rank in range(server.args.engine.dp if pair else 0):
@@ -176,6 +190,13 @@ def takes_requests(server: PlannedServer, pods: PlannedPods) -> bool:
     """Whether these pods have an API server."""
     group = server.args.group
     return pods.role is not PodRole.WORKER or group is None or not group.headless
+
+
+def at_end(server: PlannedServer, *, serves: bool) -> dict[str, Any]:
+    """What happens before the container is told to stop."""
+    if server.ray:
+        return ray_lifecycle(server.times.deregistration, put(server.times.drain, "rollout.drain_seconds", "drain"))
+    return {"preStop": {"sleep": {"seconds": wait_at_end(server, serves=serves)}}}
 
 
 def wait_at_end(server: PlannedServer, *, serves: bool) -> Any:
@@ -240,10 +261,10 @@ def _sources(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         yield source
 
 
-def environment(server: PlannedServer) -> list[dict[str, Any]]:
+def environment(plan: ClusterPlan, server: PlannedServer) -> list[dict[str, Any]]:
     """Environment in a stable order; the hub token comes from an existing Secret."""
     # A UID that the image does not know has no name and no home: libraries that ask for either would crash.
-    fixed = {"HOME": CACHE_DIR, "USER": "vllm"}
+    fixed = {"HOME": CACHE_DIR, "USER": "ray" if server.ray else "vllm"}
     config = server.config
     fields = {"VLLM_ENGINE_READY_TIMEOUT_S": ("startup_seconds", "startup")}
     fields |= {"HF_HUB_OFFLINE": ("weights", "")} if config.weights else {}
@@ -256,6 +277,8 @@ def environment(server: PlannedServer) -> list[dict[str, Any]]:
     if config.hub_token_secret:
         secret = {"name": config.hub_token_secret, "key": "token"}
         env.append(put({"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret}}, "hub_token_secret"))
+    if server.ray:
+        env += ray_environment(plan.ray_service(server.ray.service))
     if config.transfer:
         # The other side asks at the pod's own address: the engine would tell it to ask at localhost.
         own = {"name": "VLLM_NIXL_SIDE_CHANNEL_HOST", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}

@@ -8,6 +8,7 @@ from interlock.infra.config.exposure import RouteConfig, RouteKind
 from interlock.infra.manifests.carried import FACTS, route_facts
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest, server_manifest
 from interlock.infra.manifests.placed import Encoded, put
+from interlock.infra.manifests.ray_serve import PORT
 from interlock.infra.naming import label
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
 from interlock.infra.values import MIB, bytes_of
@@ -40,12 +41,21 @@ class Backend:
     """Path in front of the route's own ones, which the server does not see: ``/chat``."""
     weight: int | None = None
     """Part of the requests, among the backends of one prefix."""
+    port: int = 80
+    """Its port."""
 
 
 def http_route(plan: ClusterPlan, server: PlannedServer, route: RouteConfig) -> Manifest:
     """A Gateway API HTTPRoute; its request timeout counts until the last byte of a streamed answer."""
-    spec = http_spec(route, [Backend(put(server.name, "name"))])
+    spec = http_spec(route, [_backend(server)])
     return server_manifest(plan, server, "gateway.networking.k8s.io/v1", "HTTPRoute", spec=spec)
+
+
+def _backend(server: PlannedServer) -> Backend:
+    """The Service of a server: its own, or that of its RayService."""
+    if server.ray:
+        return Backend(put(server.ray.service, "ray_service"), port=PORT)
+    return Backend(put(server.name, "name"))
 
 
 def http_spec(route: RouteConfig, backends: Sequence[Backend]) -> dict[str, Any]:
@@ -62,7 +72,7 @@ def http_spec(route: RouteConfig, backends: Sequence[Backend]) -> dict[str, Any]
 
 def _rules(route: RouteConfig, prefix: str, backends: Sequence[Backend]) -> list[dict[str, Any]]:
     wait = f"{route.timeout_seconds}s"
-    led = [{"name": each.service, "port": 80, **({} if each.weight is None else {"weight": each.weight})} for each in backends]
+    led = [{"name": each.service, "port": each.port, **({} if each.weight is None else {"weight": each.weight})} for each in backends]
     end = {"backendRefs": led, "timeouts": put({"request": wait, "backendRequest": wait}, "route.timeout_seconds")}
     if not prefix:
         return [{"matches": put([_match(path) for path in route.paths], "route.paths"), **end}]
@@ -93,16 +103,16 @@ def shared_route(plan: ClusterPlan, name: str, route: RouteConfig, backends: Seq
 
 def ingress(plan: ClusterPlan, server: PlannedServer, route: RouteConfig) -> Manifest:
     """An Ingress with the read timeouts of its class."""
-    spec, annotations = ingress_parts(route, put(server.name, "name"))
+    spec, annotations = ingress_parts(route, _backend(server).service, "serve" if server.ray else "http")
     made = server_manifest(plan, server, "networking.k8s.io/v1", "Ingress", spec=spec)
     if annotations:
         made["metadata"]["annotations"] = annotations
     return made
 
 
-def ingress_parts(route: RouteConfig, service: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def ingress_parts(route: RouteConfig, service: Any, port: str = "http") -> tuple[dict[str, Any], dict[str, Any]]:
     """(spec, annotations) of an Ingress to ``service``."""
-    backend = {"service": {"name": service, "port": {"name": "http"}}}
+    backend = {"service": {"name": service, "port": {"name": port}}}
     host = put(route.host, "route.host")
     paths = put([{"path": path, "pathType": "Prefix", "backend": backend} for path in route.paths], "route.paths")
     spec: dict[str, Any] = {

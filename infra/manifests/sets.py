@@ -155,6 +155,34 @@ class ServerObjects(ObjectSet):
 
 
 @dataclass(frozen=True, slots=True)
+class RayObjects(ObjectSet):
+    """One RayService: network policies, the RayService, disruption budgets, and the routes of its servers."""
+
+    name: str
+    """Name of the RayService and of the Service that takes requests."""
+    namespace: str
+    """Its namespace."""
+    url: str
+    """Base URL inside the cluster."""
+    models: dict[str, str]
+    """What clients send as ``model``, by server."""
+    gpus: int
+    """GPUs of all workers, autoscaled ones at their most."""
+    needs: tuple[str, ...]
+    """Stores that must be filled before it starts."""
+    token: str
+    """Secret whose key ``auth_token`` opens the cluster."""
+    secret: Manifest | None
+    """The same Secret without its content, where the stack draws the token; None for one that is there."""
+    recreate: bool
+    """Whether a change replaces the whole object."""
+    update_timeout: int
+    """Seconds that Pulumi waits for its models."""
+    delete_timeout: int
+    """Seconds that Pulumi waits for its deletion."""
+
+
+@dataclass(frozen=True, slots=True)
 class RouteObjects(ObjectSet):
     """A route in front of servers that somebody else made."""
 
@@ -188,12 +216,13 @@ class StackObjects:
     """None for a platform stack."""
     stores: tuple[StoreObjects, ...]
     servers: tuple[ServerObjects, ...]
+    rays: tuple[RayObjects, ...] = ()
 
     def sets(self) -> Iterator[ObjectSet]:
         """The families in order."""
         yield from (self.priorities, self.gpu_layer, *self.pools, *self.tenants)
         yield from () if self.workspace is None else (self.workspace,)
-        yield from (*self.stores, *self.servers)
+        yield from (*self.stores, *self.rays, *self.servers)
 
     @property
     def drafts(self) -> tuple[Draft, ...]:

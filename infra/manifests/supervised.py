@@ -128,7 +128,7 @@ def _init(spec: Any, engine: Mapping[str, Any], patch: Mapping[str, Any]) -> lis
 def _looks(spec: Any, engine: Any, server: PlannedServer, pool: PlannedPool, pods: PlannedPods) -> dict[str, Any]:
     """What preflight holds against the machine: only what the plan is sure of."""
     image = server.config.image
-    cuda = tracks()[image.track.value].cuda if image.reference is None else None
+    cuda = tracks()[server.config.track.value].cuda if image.reference is None else None
     shm = next((_at(each, "emptyDir", "sizeLimit") for each in _items(spec, "volumes") if _is(each, "shm")), None)
     model = _model(server, [str(bare(each)) for each in _items(engine, "args")])
     found = {

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from interlock.infra.config.pools import PoolConfig, Sharing
+from interlock.infra.config.ray import Serve
 from interlock.infra.config.servers import Balance, ServerConfig
 from interlock.infra.engine.args import EngineArgs, Group
 from interlock.infra.plan.pools import shares_per_card
@@ -55,12 +56,14 @@ def layout(server: ServerConfig, pool: PoolConfig, gpus: int) -> Layout:
     pods = (PlannedPods(role=PodRole.LEADER, count=1, gpus=each), PlannedPods(role=PodRole.WORKER, count=nodes - 1, gpus=each))
     told = SET if server.nodes else f"a node of pool {pool.name} has {per_node}"
     way = "a LeaderWorkerSet with vLLM's own executor over nodes"
+    if server.serve is Serve.RAY:
+        way = "the hosts of one replica in its worker group (numOfHosts)"
     return Layout(pods, Reason(value=f"{nodes} pods x {plural(each, 'GPU')} = {nodes * each}", reason=f"{told}; {way}"))
 
 
 def group_of(server: ServerConfig, engine: EngineArgs, nodes: int) -> Group | None:
     """What the engines of a replica of several pods are told about each other."""
-    if nodes == 1:
+    if nodes == 1 or server.serve is Serve.RAY:
         return None
     local = max(engine.dp // nodes, 1)
     return Group(nodes=nodes, local=local if server.balance is Balance.NODES and engine.dp > 1 else None)

@@ -7,6 +7,7 @@ from interlock.infra.naming import joined
 from interlock.infra.plan.derive.engine import engines, most_replicas
 from interlock.infra.plan.pools import PodDemand, planned_pool, resource_name, units_beside
 from interlock.infra.plan.quota import quota_left
+from interlock.infra.plan.ray_service import changed_with, planned_services
 from interlock.infra.plan.servers import Room, planned_server
 from interlock.infra.plan.spread import must_pack
 from interlock.infra.plan.types import ClusterPlan
@@ -31,12 +32,15 @@ def plan(config: ClusterConfig, stack: str) -> ClusterPlan:
         )
         for pool, written in zip(pools, config.pools, strict=True)
     }
+    servers = tuple(planned_server(config, stack, index, engine, room[config.servers[index].pool]) for index, engine in enumerate(made))
+    services = planned_services(config, stack, servers, pools)
     return ClusterPlan(
         stack=stack,
         scope=config.scope.value,
         namespace=config.namespace,
         production=config.production,
         pools=pools,
-        servers=tuple(planned_server(config, stack, index, engine, room[config.servers[index].pool]) for index, engine in enumerate(made)),
+        servers=tuple(changed_with(server, services) for server in servers),
+        ray_services=services,
         priority_classes={each.name: joined(stack, each.name) for each in config.platform.priority_classes},
     )

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.pools import Sharing
+from interlock.infra.config.ray import Serve
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.plan.layout import Layout
-from interlock.infra.plan.reasons import Reason
+from interlock.infra.plan.reasons import SET, Reason
 
 LOW_LOAD = 50.0
 """Requests per second below which a proxy and a scheduler of its own are not worth their upkeep: a rule of thumb, not a measurement."""
@@ -76,10 +77,13 @@ def ray_decision(config: ClusterConfig, index: int, lies: Layout) -> Reason:
     server = config.servers[index]
     needs = [told for why in FOR for told in why(config, server)]
     burdens = [told for why in AGAINST for told in why(config, server)]
+    if server.serve is Serve.RAY:
+        told = f"{SET}{''.join(f'; {each}' for each in needs)}"
+        return Reason(value="served by Ray", reason=told, instead=f"plain pods: {'; '.join(burdens)}" if burdens else "")
     if needs:
         against = f"; against it: {'; '.join(burdens)}" if burdens else ""
         told = f"{'; '.join(needs)}{against}"
-        return Reason(value=NEEDED, reason=told, instead="what is planned here: plain pods without Ray, which do none of this")
+        return Reason(value=NEEDED, reason=told, instead="what is planned here: plain pods, which do none of this; set serve: ray")
     alone = f"a replica on {lies.nodes} nodes alone needs none: a LeaderWorkerSet and the engine's own executor join them"
     reasons = [*burdens, *([alone] if lies.nodes > 1 else [])] or ["one model behind one URL: nothing here needs it"]
     return Reason(

@@ -1,6 +1,7 @@
 """The supervisor around an engine: whether it runs, and how long an engine may be silent."""
 
 from interlock.infra.catalog.versions import first, since
+from interlock.infra.config.ray import Serve
 from interlock.infra.config.runtime import needs_supervisor
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.errors import ConfigError, Problem
@@ -22,6 +23,9 @@ def decide_runtime(server: ServerConfig, place: str, why: dict[str, Reason]) -> 
 
     ``place``: the server's path in the config. Raises ConfigError where the config asks an older vLLM for what only a supervised pod does.
     """
+    if server.serve is Serve.RAY:
+        why["runtime"] = Reason(value="bare", reason="Ray Serve starts the engine, and watches and drains it (health, drain)")
+        return False
     if not server.runtime.supervised:
         why["runtime"] = Reason(value="bare", reason=SET)
         return False

@@ -24,6 +24,7 @@ from interlock.infra.plan.models import ModelShape, fit, model_shape
 from interlock.infra.plan.pools import PodDemand, resource_name, shares_per_card
 from interlock.infra.plan.quota import beyond_quota
 from interlock.infra.plan.ray import ray_decision
+from interlock.infra.plan.ray_service import planned_ray
 from interlock.infra.plan.reasons import Reason
 from interlock.infra.plan.rollout import decide_rollout
 from interlock.infra.plan.runtime import decide_hang, decide_runtime, predicted_step, step_seconds
@@ -57,8 +58,7 @@ def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, 
     """``config.servers[index]`` with every number decided; ``room``: what its pool has left when all servers are placed."""
     server = config.servers[index]
     pool = next(pool for pool in config.pools if pool.name == server.pool)
-    image = tracks()[server.image.track.value]
-    shape = model_shape(server.model, server.engine.quantization)
+    image, shape = tracks()[server.track.value], model_shape(server.model, server.engine.quantization)
     why = {"weights": _weights(shape), **made.why, **_load(server, made), "ray": ray_decision(config, index, made.layout)}
     engine, lies, offloaded = made.args, made.layout, made.fit.offloaded if made.fit else 0
     demand = PodDemand(server.name, most_replicas(server), lies.units, lies.nodes)
@@ -84,6 +84,7 @@ def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, 
         supervised=supervised,
         access=access,
         **_host(server, pool, shape, made, why),
+        ray=planned_ray(server, engine, lies, times, why),
         **image_fields(server, image),
         **_shape_fields(shape),
         times=times,
@@ -159,7 +160,7 @@ def _fit_of(config: ClusterConfig, index: int, engine: Engine) -> SizingResult:
     if engine.fit is not None:
         return engine.fit.result
     server = config.servers[index]
-    pool, image = next(pool for pool in config.pools if pool.name == server.pool), tracks()[server.image.track.value]
+    pool, image = next(pool for pool in config.pools if pool.name == server.pool), tracks()[server.track.value]
     return fit(server, engine.args, pool, version_of(server), image.env).result
 
 

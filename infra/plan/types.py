@@ -9,6 +9,7 @@ from interlock.infra.engine.args import ServeArgs
 from interlock.infra.plan.base import Planned
 from interlock.infra.plan.holders import PlannedAccess
 from interlock.infra.plan.peers import PlannedFlows
+from interlock.infra.plan.ray_types import PlannedRay, PlannedRayService
 from interlock.infra.plan.reasons import Reason
 from interlock.infra.plan.scratch import Scratch
 from interlock.infra.rules.findings import Finding, Fix, blocking
@@ -188,6 +189,8 @@ class PlannedServer(Planned):
     """What a pod may write on its node."""
     spread: bool = False
     """Whether replicas rather go to different nodes."""
+    ray: PlannedRay | None = None
+    """Its place in a RayService; None = it has pods of its own."""
     args: ServeArgs
     """Engine arguments."""
     env: dict[str, str]
@@ -229,6 +232,8 @@ class PlannedServer(Planned):
     @property
     def workload(self) -> tuple[str, str]:
         """apiVersion and kind of the object that makes its pods."""
+        if self.ray:
+            return ("ray.io/v1", "RayService")
         return ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet") if self.nodes > 1 else ("apps/v1", "Deployment")
 
 
@@ -262,6 +267,8 @@ class ClusterPlan(Planned):
     """Pools in the order of the config."""
     servers: tuple[PlannedServer, ...]
     """Servers in the order of the config."""
+    ray_services: tuple[PlannedRayService, ...] = ()
+    """RayServices in the order in which servers name them."""
     priority_classes: dict[str, str] = Field(default_factory=dict)
     """Name in the cluster of each priority class of this stack, by its name in the config."""
     findings: tuple[Finding, ...] = ()
@@ -275,6 +282,10 @@ class ClusterPlan(Planned):
     def refused(self) -> tuple[Finding, ...]:
         """Findings that stop a deployment."""
         return blocking(self.findings)
+
+    def ray_service(self, name: str) -> PlannedRayService:
+        """The RayService of that name. Raises StopIteration when there is none."""
+        return next(each for each in self.ray_services if each.name == name)
 
     def pool(self, name: str) -> PlannedPool:
         """The pool of that name. Raises StopIteration when there is none (load() has checked it)."""

@@ -1,12 +1,13 @@
 """Objects that this project made: which they are, and what they carry for the judgement."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from interlock.infra.facts import DocumentProblem, Fact, Origin, Pool, Route, Workload
 from interlock.infra.facts.carried import PLACE, carried, carried_pool, part
 from interlock.infra.naming import MANAGED_BY, MANAGED_LABEL, label
+from interlock.infra.paths import child_path
 from interlock.infra.recognise.document import Node
 from interlock.infra.recognise.supervised import after_supervisor
 
@@ -48,18 +49,29 @@ def pools_of(workloads: Iterable[Workload]) -> tuple[Pool, ...]:
     for workload in workloads:
         if not workload.origin.ours:
             continue
-        data = carried(workload.origin.annotations).get("pool")
+        data = _about(workload)[0].get("pool")
         source = replace(workload.origin, kind="Pool", name=str(workload.pool.value), path=f"{PLACE}.pool", form="carried")
-        pool = carried_pool(data, source) if isinstance(data, dict) else None
+        pool = carried_pool(data, source) if isinstance(data, Mapping) else None
         if pool is not None:
             found.setdefault(pool.name, pool)
     return tuple(found.values())
 
 
-def _workload(workload: Workload) -> Workload:
+def _about(workload: Workload) -> tuple[Mapping[str, Any], str]:
+    """(what an object carries about the server of a workload, where): a RayService tells it by the name of each model."""
     data = carried(workload.origin.annotations)
-    model, place = data.get("model"), f"{PLACE}.model"
-    stated, version = part(model, "id", str, place), part(data, "vllm", str, PLACE)
+    servers = data.get("servers")
+    if not isinstance(servers, dict) or not workload.ray or not workload.ray.deployments:
+        return data, PLACE
+    name = workload.ray.deployments[0].name
+    found = servers.get(name)
+    return (found if isinstance(found, dict) else {}), child_path(f"{PLACE}.servers", name)
+
+
+def _workload(workload: Workload) -> Workload:
+    data, base = _about(workload)
+    model, place = data.get("model"), f"{base}.model"
+    stated, version = part(model, "id", str, place), part(data, "vllm", str, base)
     given = workload.engine.model
     engine = replace(
         workload.engine,
@@ -71,16 +83,16 @@ def _workload(workload: Workload) -> Workload:
         max_position=part(model, "max_position", int, place),
         weight_bytes=part(model, "weight_bytes", int, place),
         config=part(model, "config", dict, place).value,
-        load_seconds=part(data, "load_seconds", (int, float), PLACE),
-        open=part(data, "open", bool, PLACE),
-        production=part(data, "production", bool, PLACE),
-        longest_step=part(data, "longest_step_seconds", (int, float), PLACE),
-        least_load_seconds=part(data, "least_load_seconds", (int, float), PLACE),
+        load_seconds=part(data, "load_seconds", (int, float), base),
+        open=part(data, "open", bool, base),
+        production=part(data, "production", bool, base),
+        longest_step=part(data, "longest_step_seconds", (int, float), base),
+        least_load_seconds=part(data, "least_load_seconds", (int, float), base),
     )
-    pool = part(data.get("pool"), "name", str, f"{PLACE}.pool")
-    scaled = workload.autoscaled or part(data, "autoscaled", bool, PLACE).value is True
+    pool = part(data.get("pool"), "name", str, f"{base}.pool")
+    scaled = workload.autoscaled or part(data, "autoscaled", bool, base).value is True
     return replace(
-        workload, engine=engine, pool=pool, autoscaled=scaled, longest_answer=part(data, "longest_answer_seconds", (int, float), PLACE)
+        workload, engine=engine, pool=pool, autoscaled=scaled, longest_answer=part(data, "longest_answer_seconds", (int, float), base)
     )
 
 

@@ -32,6 +32,8 @@ _CLUSTER = {
     "RayClusterFleet": ("spec", "template", "spec"),
     "RayClusterReplicaSet": ("spec", "template", "spec"),
 }
+_OWN = frozenset({"CPU", "GPU", "memory", "object_store_memory"})
+"""Resources of Ray that every pod may have; others are the cluster's own."""
 _RAY_TAG = re.compile(r"(?:^|[-_])v?(2\.\d+\.\d+)")
 _PYTHON_TAG = re.compile(r"py(3\d{1,2})")
 # KubeRay adds readiness and liveness probes and a memory volume at /dev/shm to its pods (ray-operator common/pod.go).
@@ -54,7 +56,7 @@ def read_ray(root: Node, document: Document, context: Context) -> Result:
     yield from serve_problems(config, source, facts.version)
     engines = list(serve.engines(config, pods)) if config.mapping else []
     for found in engines:
-        yield _workload(source, found, pods, replace(facts, deployments=(found.deployment,)))
+        yield _workload(source, found, _holding(pods, found, facts), replace(facts, deployments=(found.deployment,)))
     for item in _plain(root, source, pods, context, facts) if not engines else ():
         if isinstance(item, Workload) and text.unknown:
             # What Serve starts stands in a text that cannot be read now.
@@ -94,6 +96,19 @@ def _workload(source: Origin, found: serve.Found, pods: tuple[PodRead, ...], fac
             Place.ARGS: "spec.serveConfigV2",
         },
     )
+
+
+def _holding(pods: tuple[PodRead, ...], found: serve.Found, facts: RayFacts) -> tuple[PodRead, ...]:
+    """The head, and the groups on which the engine's bundles can be placed: those that offer each further resource a bundle asks for."""
+    bundles = (*found.deployment.bundles, found.deployment.per_worker)
+    wanted = {name for bundle in bundles for name, count in bundle.items() if count and name not in _OWN}
+    offered = {group: params.get("resources", Fact()) for group, params in facts.start_params.items()}
+
+    def offers(role: str) -> bool:
+        said = offered.get(role, Fact())
+        return said.unknown or all(f'"{name}"' in str(said.value or "") for name in wanted)
+
+    return tuple(pod for at, pod in enumerate(pods) if at == 0 or offers(pod.pod.role)) if wanted else pods
 
 
 def _pods(cluster: Node, context: Context) -> tuple[PodRead, ...]:

@@ -76,6 +76,7 @@ def _deployment(node: Node, name: str, whole: Node, groups: Node, env: Mapping[s
         llm=llm,
         num_gpus=actor.number() if actor or not per_bundle else per_bundle.number(),
         bundles=tuple(_bundle(bundle) for bundle in bundles.items()),
+        per_worker=_bundle(groups["bundle_per_worker"]),
         strategy=(groups["strategy"] if groups["strategy"] else node["placement_group_strategy"]).text(),
         replicas=(node["num_replicas"] if node["num_replicas"] else scaling["min_replicas"]).integer(),
         target_ongoing_requests=scaling.first("target_ongoing_requests", "target_num_ongoing_requests_per_replica").number(),

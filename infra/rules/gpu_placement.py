@@ -6,7 +6,8 @@ from interlock.infra.catalog.gpus import Gpu, gpu
 from interlock.infra.facts import Bundle, Fact, Pod, Pool, Workload
 from interlock.infra.naming import label
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading.units import accelerators, pool_text
+from interlock.infra.rules.reading.ray import head_of
+from interlock.infra.rules.reading.units import accelerators, pod_units, pool_text
 from interlock.infra.rules.rule import Hit, Settings, rule
 
 _POOL = label("pool")
@@ -30,7 +31,8 @@ def runs_on_its_pool(workload: Workload, bundle: Bundle, settings: Settings) -> 
     pool = bundle.pool(workload)
     if pool is None:
         return
-    for pod in workload.pods:
+    # The head of a Ray cluster takes no cards, so it may stand elsewhere.
+    for pod in (each for each in workload.pods if not (each is head_of(workload) and pod_units(workload, each).value == 0)):
         yield from _selected(pod, pool)
         yield from _offered(pod, pool)
         if pod.open:

@@ -196,6 +196,8 @@ def buffering(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
 def keyed(workload: Workload) -> bool:
     """Whether an engine asks for a key, its own or a tenant's; one whose command line is not known counts as asking."""
     engine = workload.engine
+    if engine.entrypoint == "ray-serve" and workload.ray and any(each.llm for each in workload.ray.deployments):
+        return False  # the ingress of ray.serve.llm knows no keys, whatever the engine behind it is told
     own = not engine.flag("api-key").absent or "VLLM_API_KEY" in engine.env
     return not engine.complete or own or any(each.name == "middleware" and each.value.value == KEYS for each in engine.flags)
 

@@ -13,6 +13,7 @@ from interlock.components.model_store import ModelStore
 from interlock.components.node_pool import NodePool
 from interlock.components.priority_classes import PriorityClasses
 from interlock.components.queue_autoscaler import QueueAutoscaler
+from interlock.components.ray_server import RayServer
 from interlock.components.tenant import Tenant
 from interlock.components.vllm_server import VllmServer
 from interlock.components.workspace import Workspace
@@ -45,6 +46,40 @@ class Case:
 
 
 CASES = (
+    Case(
+        RayServer,
+        {
+            "servers": [
+                {
+                    "name": "chat",
+                    "model": MODEL,
+                    "engine": {"max_model_len": 8192},
+                    "pool": "h100",
+                    "hub_token_secret": "hub",
+                    "access": {"open": "the gateway asks for keys"},
+                    "route": {"host": "a.example.org", "gateway": "g"},
+                    "image": {"reference": f"registry.example.org/ray-llm:2.60.0@sha256:{'ab' * 32}", "vllm": "0.29.0"},
+                },
+            ],
+            "pools": [POOL],
+            "namespace": "team-a",
+            "token": "a-token",
+            "service": {"redis": {"address": "redis:6379", "secret": "redis"}},
+        },
+        {
+            "namespace": "team-a",
+            "token": "a-token",
+            "servers[0].hub_token_secret": "hub",
+            "servers[0].route.host": "a.example.org",
+            "servers[0].route.gateway": "g",
+            "service.redis.secret": "redis",
+        },
+        {"servers[0].gpus": 2, "servers[0].engine.tensor_parallel_size": 4},
+        "GPU-001 error: servers[0].gpus = 2: TP 4",
+        missing="pools",
+        other={"servers[0].name": "other"},
+        named={"service.name": "it"},
+    ),
     Case(
         VllmServer,
         {

@@ -20,6 +20,21 @@ chat = VllmServer(
 )
 pulumi.export("url", chat.url)
 """,
+    "RayServer": """
+models = RayServer(
+    "models",
+    {
+        "servers": [
+            {"name": "chat", "model": {"id": "Qwen/Qwen2.5-72B-Instruct"}, "served_name": "chat", "pool": "h100", "gpus": 4},
+            {"name": "code", "model": {"id": "Qwen/Qwen2.5-7B-Instruct"}, "served_name": "code", "pool": "h100"},
+        ],
+        "pools": [pool],
+        "namespace": namespace.metadata.name,
+        "service": {"token_secret": "models-token", "redis": {"address": "redis.platform.svc:6379", "secret": "redis"}},
+    },
+)
+pulumi.export("ray", models.url)
+""",
     "ModelRoute": """
 ModelRoute(
     "models",

@@ -122,7 +122,7 @@ class Case:
     @property
     def simulated(self) -> bool:
         """The test-only engine without a GPU: nothing is tuned for it."""
-        return self.server.image.track is ImageTrack.CPU
+        return self.server.track is ImageTrack.CPU
 
     @property
     def shared(self) -> bool:

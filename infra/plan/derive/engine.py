@@ -57,7 +57,7 @@ def most_replicas(server: ServerConfig) -> int:
 def version_of(server: ServerConfig) -> str:
     """The vLLM version of the server's image; empty when it cannot be told."""
     if server.image.reference is None:
-        return tracks()[server.image.track.value].vllm
+        return tracks()[server.track.value].vllm
     return server.image.vllm or vllm_version(server.image.reference) or ""
 
 
@@ -77,7 +77,7 @@ def _started(config: ClusterConfig, server: ServerConfig) -> tuple[Case, dict[st
     why: dict[str, Reason] = {}
     server = adapted(server, why)
     tiered = tiers_matter(config, server)
-    case = Case(server, pool, version_of(server), tracks()[server.image.track.value].env, server.engine, most_replicas(server), tiered)
+    case = Case(server, pool, version_of(server), tracks()[server.track.value].env, server.engine, most_replicas(server), tiered)
     if "gpu_memory_utilization" not in case.given:
         case = replace(case, engine=shared_card(pool, server.engine, why))
     if case.simulated:
