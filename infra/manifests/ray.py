@@ -109,10 +109,10 @@ def policies(plan: ClusterPlan, service: PlannedRayService) -> list[Manifest]:
         "podSelector": {"matchLabels": OPERATOR},
     }
     head = {"podSelector": {"matchLabels": {**selector(plan, service), ROLE: "head"}}}
-    every = {**mine, "policyTypes": ["Ingress"], "ingress": [{"from": [mine]}, {"ports": [_port(PORT), _port(METRICS)]}]}
+    every: dict[str, Any] = {**mine, "policyTypes": ["Ingress"], "ingress": [{"from": [mine]}, {"ports": [_port(PORT), _port(METRICS)]}]}
     every = policy(service.flows, selector(plan, service), plan.namespace) if service.flows else every
     asked = {"policyTypes": ["Ingress"], "ingress": [{"from": [operator], "ports": [_port(DASHBOARD), _port(PORT)]}]}
-    made = {"ray": every, "ray-head": {**head, **asked}}
+    made: dict[str, dict[str, Any]] = {"ray": every, "ray-head": {**head, **asked}}
     return [_object(plan, service, ("networking.k8s.io/v1", "NetworkPolicy", part), spec) for part, spec in made.items()]
 
 
