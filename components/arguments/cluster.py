@@ -4,7 +4,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from interlock.infra.config.platform import GpuLayerKind
+from interlock.infra.config.platform import GpuLayerKind, MigBy
 from interlock.infra.config.tenants import PodSecurity
 
 
@@ -28,6 +28,11 @@ class GpuLayerSettings(TypedDict):
     """Where the driver is installed on the nodes; ``/run/nvidia/driver`` for a driver container."""
     runtime_class: NotRequired[str]
     """RuntimeClass that this stack makes with the device plugin."""
+    mig: NotRequired[MigBy]
+    """Who cuts the cards of MIG pools beside our device plugin: manager (NVIDIA's MIG manager is there, its ``CONFIG_FILE`` is the
+    ConfigMap ``<stack>-mig-parted``) or prepared (they are cut already)."""
+    discovery: NotRequired[bool]
+    """Whether GPU feature discovery runs beside our device plugin, so that nodes carry labels such as ``nvidia.com/gpu.product``."""
 
 
 class PriorityClassSettings(TypedDict):

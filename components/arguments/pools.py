@@ -79,8 +79,14 @@ class PoolSettings(TypedDict):
     """Domains of the pool's nodes; each replica that lies on several nodes is then put into one domain, alone."""
     labels: NotRequired[dict[str, str]]
     """Further labels that the nodes carry; servers on this pool select by them."""
+    marked: NotRequired[bool]
+    """Whether the nodes carry ``interlock.dev/pool``; false = they are found by ``labels`` alone, such as ``nvidia.com/gpu.product`` or a
+    cloud's label of its node group."""
     taints: NotRequired[list[str]]
-    """Keys of NoSchedule taints on the nodes; servers on this pool tolerate them."""
+    """Taints on the nodes, as kubectl writes them: ``key``, ``key=value`` or ``key=value:NoExecute`` (NoSchedule without an effect).
+    Servers on this pool tolerate them."""
+    notice_seconds: NotRequired[int]
+    """Seconds from the notice that a node goes until it is gone, for spot nodes (120 at AWS, 30 at Google and Azure)."""
     backend: NotRequired[PoolBackend]
     """existing (nodes are there, we label them), karpenter (NodePool) or managed (a cloud's own pool)."""
     node_names: NotRequired[list[str]]

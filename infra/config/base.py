@@ -26,7 +26,7 @@ class Config(BaseModel):
         return value
 
 
-def _checked(problem_of: Callable[[str], str | None]) -> AfterValidator:
+def checked(problem_of: Callable[[str], str | None]) -> AfterValidator:
     """Refuses a text of which ``problem_of`` says something."""
 
     def check(value: str) -> str:
@@ -73,7 +73,7 @@ def _with_unit(value: str) -> str:
 # apimachinery/pkg/api/resource: a quantity is a 64-bit integer of its smallest unit.
 _LARGEST = 2**63
 
-Name = Annotated[str, Field(min_length=1, json_schema_extra={"format": "dns-label"}), _checked(check_name)]
+Name = Annotated[str, Field(min_length=1, json_schema_extra={"format": "dns-label"}), checked(check_name)]
 """A name that becomes part of Kubernetes names: a DNS label."""
 
 Quantity = Annotated[
@@ -87,20 +87,20 @@ Quantity = Annotated[
 Bytes = Annotated[str, Field(json_schema_extra={"format": "quantity"}), AfterValidator(_positive), AfterValidator(_with_unit)]
 """An amount of memory or storage, such as ``16Gi``."""
 
-ObjectName = Annotated[str, _checked(subdomain_problem)]
+ObjectName = Annotated[str, checked(subdomain_problem)]
 """The name of something that is there already: a node, a Secret, a class."""
 
-HostName = Annotated[str, Field(min_length=1), _checked(host_problem)]
+HostName = Annotated[str, Field(min_length=1), checked(host_problem)]
 """The host name of a route."""
 
-PathPrefix = Annotated[str, _checked(_prefix)]
+PathPrefix = Annotated[str, checked(_prefix)]
 """The beginning of a URL's path."""
 
-LabelKey = Annotated[str, _checked(label_key_problem)]
-LabelValue = Annotated[str, _checked(label_value_problem)]
+LabelKey = Annotated[str, checked(label_key_problem)]
+LabelValue = Annotated[str, checked(label_value_problem)]
 
-Image = Annotated[str, _checked(reference_problem)]
+Image = Annotated[str, checked(reference_problem)]
 """An image reference."""
 
-Plain = Annotated[str, Field(min_length=1), _checked(_spaced)]
+Plain = Annotated[str, Field(min_length=1), checked(_spaced)]
 """Text on one line, without spaces around it."""

@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 from interlock.infra.catalog.images import image_reference
 from interlock.infra.config.cluster import ClusterConfig, Scope
 from interlock.infra.config.filled import not_fetched
+from interlock.infra.config.layer import undone
 from interlock.infra.config.names import unknown_names
 from interlock.infra.config.ray import Serve
 from interlock.infra.config.ray_checks import ray_problems
@@ -115,6 +116,7 @@ def _references(config: ClusterConfig) -> Iterator[tuple[str, str]]:
         )
     yield from _store_references(config, stores)
     yield from _nodes_of_two_pools(config)
+    yield from undone(config)
     yield from _unpinned(config) if config.production else ()
     for index, tenant in enumerate(config.tenants):
         for pool in tenant.gpus:

@@ -15,6 +15,13 @@ class GpuLayerKind(StrEnum):
     DEVICE_PLUGIN = "device-plugin"
 
 
+class MigBy(StrEnum):
+    """Who cuts cards into MIG instances."""
+
+    MANAGER = "manager"
+    PREPARED = "prepared"
+
+
 class GpuLayerConfig(Config):
     """The GPU layer: there already (GPU operator, a cloud's own plugin), or NVIDIA's device plugin by this stack."""
 
@@ -35,6 +42,12 @@ class GpuLayerConfig(Config):
     """Where the driver is installed on the nodes; ``/run/nvidia/driver`` for a driver container."""
     runtime_class: Name = "nvidia"
     """RuntimeClass that this stack makes with the device plugin."""
+
+    mig: MigBy | None = None
+    """Who cuts the cards of MIG pools beside our device plugin: manager (NVIDIA's MIG manager is there, its ``CONFIG_FILE`` is the
+    ConfigMap ``<stack>-mig-parted``) or prepared (they are cut already)."""
+    discovery: bool = False
+    """Whether GPU feature discovery runs beside our device plugin, so that nodes carry labels such as ``nvidia.com/gpu.product``."""
 
     @model_validator(mode="after")
     def _found(self) -> Self:

@@ -1,11 +1,12 @@
 """Node pools: nodes of one GPU kind."""
 
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from interlock.infra.config.base import Bytes, Config, LabelKey, LabelValue, Name, ObjectName, Quantity
+from interlock.infra.config.base import Bytes, Config, LabelKey, LabelValue, Name, ObjectName, Quantity, checked
+from interlock.infra.config.taints import taint_problem
 from interlock.infra.values import GIB, TIB, quantity
 
 
@@ -89,6 +90,10 @@ class DomainConfig(Config):
     """Nodes of one domain."""
 
 
+TaintText = Annotated[str, checked(taint_problem)]
+"""A taint as kubectl writes it."""
+
+
 class PoolConfig(Config):
     """Nodes of one GPU kind."""
 
@@ -118,8 +123,14 @@ class PoolConfig(Config):
     """Domains of the pool's nodes; each replica that lies on several nodes is then put into one domain, alone."""
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """Further labels that the nodes carry; servers on this pool select by them."""
-    taints: tuple[LabelKey, ...] = ("nvidia.com/gpu",)
-    """Keys of NoSchedule taints on the nodes; servers on this pool tolerate them."""
+    marked: bool = True
+    """Whether the nodes carry ``interlock.dev/pool``; false = they are found by ``labels`` alone, such as ``nvidia.com/gpu.product`` or a
+    cloud's label of its node group."""
+    taints: tuple[TaintText, ...] = ("nvidia.com/gpu",)
+    """Taints on the nodes, as kubectl writes them: ``key``, ``key=value`` or ``key=value:NoExecute`` (NoSchedule without an effect).
+    Servers on this pool tolerate them."""
+    notice_seconds: int | None = Field(default=None, ge=1)
+    """Seconds from the notice that a node goes until it is gone, for spot nodes (120 at AWS, 30 at Google and Azure)."""
     backend: PoolBackend = PoolBackend.EXISTING
     """existing (nodes are there, we label them), karpenter (NodePool) or managed (a cloud's own pool)."""
     node_names: tuple[ObjectName, ...] = ()
@@ -140,6 +151,10 @@ class PoolConfig(Config):
     def _fits_its_backend(self) -> Self:
         if (self.backend is PoolBackend.KARPENTER) != (self.karpenter is not None):
             raise ValueError("the karpenter backend needs the field karpenter, and only that backend has it")
+        if not self.marked and not self.labels:
+            raise ValueError("marked: false says that the nodes carry no label of ours: state labels by which they are found")
+        if not self.marked and (self.node_names or self.backend is not PoolBackend.EXISTING):
+            raise ValueError("marked: false is for nodes that are there and are labelled by others: remove it, or node_names")
         if self.node_names and self.backend is not PoolBackend.EXISTING:
             raise ValueError(f"node_names are for existing nodes; the {self.backend} backend makes its own")
         if self.node_names and len(self.node_names) != self.nodes:

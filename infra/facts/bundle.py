@@ -234,6 +234,8 @@ class Pool:
     """Label of the nodes whose value names their rack or fabric."""
     domain_nodes: Fact[int] = Fact()
     """Nodes of one such domain."""
+    notice: Fact[int] = Fact()
+    """Seconds from the notice that a node goes until it is gone, for spot nodes."""
 
 
 PARTLY = "CHECK-002"

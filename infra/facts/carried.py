@@ -60,5 +60,6 @@ def carried_pool(data: Mapping[str, Any], origin: Origin, paths: Mapping[str, st
         labels={key: known(str(value), place) for key, value in labels.items()} if isinstance(labels, dict) else {},
         domain=fact("domain", str),
         domain_nodes=fact("domain_nodes", int),
+        notice=fact("notice_seconds", int),
         taints=tuple(map(str, taints)) if isinstance(taints, list) else (),
     )

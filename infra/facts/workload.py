@@ -89,8 +89,7 @@ class Engine:
     """Largest rank of the adapters that will be loaded."""
     open: Fact[bool] = Fact()
     """A person said that it asks for no key."""
-    production: Fact[bool] = Fact()
-    """Its stack is for production."""
+    production: Fact[bool] = Fact()  # its stack is
     supervisor: Supervisor | None = None
     """Our supervisor, where it starts the engine."""
     longest_step: Fact[float] = Fact()
@@ -211,8 +210,7 @@ class Container:
     pre_stop: Fact[float] = Fact()
     """Seconds that preStop waits; unknown when it is a command that cannot be read."""
     security: Mapping[str, Fact[str]] = field(default_factory=dict)
-    """securityContext fields as text (privileged, ``seccompProfile.type``, ``capabilities.add`` with commas), those of the pod for all its
-    containers included; ``""`` where it cannot be read."""
+    """securityContext fields as text (``seccompProfile.type``, lists with commas), the pod's included; ``""`` where one cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from interlock.infra.config.taints import taint
 from interlock.infra.facts.carried import FACTS
 from interlock.infra.manifests.placed import Encoded, put
 from interlock.infra.plan.types import ClusterPlan, PlannedPool, PlannedServer
@@ -71,6 +72,7 @@ def pool_facts(pool: PlannedPool) -> dict[str, Any]:
         "nvlink": put(pool.nvlink, f"{at}.nvlink", "nvlink"),
         **({"unit_memory_bytes": put(pool.unit_memory_bytes, f"{at}.gpu", "units")} if pool.unit_memory_bytes is not None else {}),
         "labels": put(dict(pool.selector), f"{at}.labels"),
-        "taints": put(list(pool.taints), f"{at}.taints"),
+        "taints": put([taint(text).key for text in pool.taints], f"{at}.taints"),
         **(domain if pool.domain else {}),
+        **({"notice_seconds": put(pool.notice, f"{at}.notice_seconds")} if pool.notice is not None else {}),
     }

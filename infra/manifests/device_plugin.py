@@ -6,6 +6,7 @@ from typing import Any
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.platform import GpuLayerConfig, GpuLayerKind
 from interlock.infra.config.pools import Allocation, PoolConfig
+from interlock.infra.config.taints import taint
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.manifests.plugin_config import facts, placed_configs, plugin_configs
 from interlock.infra.naming import content_hash, joined, label
@@ -74,16 +75,15 @@ def _daemon_set(config: ClusterConfig, stack: str, component: str, pools: Sequen
     """A DaemonSet on the nodes of ``pools``; the config's hash is in the template, so that a changed config restarts it."""
     layer, names = config.platform.gpu_layer, _labels(stack, component)
     configs = next(volume["configMap"]["name"] for volume in pod["volumes"] if "configMap" in volume)
-    taints = sorted({key for pool in pools for key in pool.taints})
-    chosen = {"key": label("pool"), "operator": "In", "values": sorted(pool.name for pool in pools)}
-    node = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [chosen]}]}}
+    taints = sorted({text for pool in pools for text in pool.taints})
+    node = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": _terms(pools)}}
     spec = {
         "priorityClassName": "system-node-critical",
         "runtimeClassName": layer.runtime_class,
         "serviceAccountName": joined(stack, "device-plugin"),
         "enableServiceLinks": False,
         "affinity": {"nodeAffinity": node},
-        "tolerations": [*({"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in taints), CRITICAL],
+        "tolerations": [*(taint(text).toleration for text in taints), CRITICAL],
         **({"imagePullSecrets": [{"name": name} for name in layer.pull_secrets]} if layer.pull_secrets else {}),
         **pod,
     }
@@ -91,6 +91,14 @@ def _daemon_set(config: ClusterConfig, stack: str, component: str, pools: Sequen
     selector = {key: names[key] for key in (COMPONENT, label("stack"))}
     body = {"selector": {"matchLabels": selector}, "updateStrategy": {"type": "RollingUpdate"}, "template": template}
     return manifest("apps/v1", "DaemonSet", joined(stack, component), layer.home, names, spec=body)
+
+
+def _terms(pools: Sequence[PoolConfig]) -> list[dict[str, Any]]:
+    """The nodes of the pools: those that carry our label, and each other pool's by its own ones."""
+    marked = sorted(pool.name for pool in pools if pool.marked)
+    ours = [{"matchExpressions": [{"key": label("pool"), "operator": "In", "values": marked}]}] if marked else []
+    others = [sorted(pool.labels.items()) for pool in pools if not pool.marked]
+    return ours + [{"matchExpressions": [{"key": key, "operator": "In", "values": [value]} for key, value in each]} for each in others]
 
 
 def _image(layer: GpuLayerConfig) -> str:

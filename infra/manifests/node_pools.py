@@ -3,6 +3,7 @@
 from typing import Any
 
 from interlock.infra.config.pools import PoolBackend, PoolConfig
+from interlock.infra.config.taints import taint
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.manifests.placed import put, traced
 from interlock.infra.naming import joined, label
@@ -27,7 +28,7 @@ class PoolIntent(Planned):
     labels: dict[str, str]
     """Labels that every node must carry when it joins."""
     taints: tuple[str, ...]
-    """Keys of NoSchedule taints with the value ``present``."""
+    """Taints as kubectl writes them; NoSchedule without an effect, of the value ``present`` without one."""
 
 
 def pool_intent(pool: PoolConfig) -> PoolIntent:
@@ -69,9 +70,7 @@ def karpenter_pool(pool: PoolConfig, stack: str) -> Manifest:
             {"group": wanted.node_class_group, "kind": wanted.node_class_kind, "name": wanted.node_class}, "karpenter.node_class"
         ),
         "requirements": [put({"key": key, "operator": "In", "values": list(values)}, field) for key, values, field in rows if values],
-        "taints": put(
-            [put({"key": key, "value": "present", "effect": "NoSchedule"}, f"taints[{at}]") for at, key in enumerate(pool.taints)], "taints"
-        ),
+        "taints": put([put(taint(text).of_a_node, f"taints[{at}]") for at, text in enumerate(pool.taints)], "taints"),
         "expireAfter": put(wanted.expire_after, "karpenter.expire_after"),
     }
     spec = {

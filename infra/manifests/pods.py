@@ -6,6 +6,7 @@ from typing import Any
 from interlock.infra.config.pools import Allocation, PoolBackend, Sharing
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig
+from interlock.infra.config.taints import taint
 from interlock.infra.manifests.access import access_mount, access_volume
 from interlock.infra.manifests.adapters import adapters_mount, adapters_volume
 from interlock.infra.manifests.command_line import arguments
@@ -39,9 +40,7 @@ def pod_template(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str, 
     config, pool, grace = server.config, plan.pool(server.pool), server.times.grace
     pool_at = f"pools[{pool.index}]"
     storage = pod_storage(config, server, stores, pool.gpu)
-    tolerations = [
-        put({"key": key, "operator": "Exists", "effect": "NoSchedule"}, f"{pool_at}.taints[{at}]") for at, key in enumerate(pool.taints)
-    ]
+    tolerations = [put(taint(text).toleration, f"{pool_at}.taints[{at}]") for at, text in enumerate(pool.taints)]
     shm = put({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": server.shm}}, "shm", "shm")
     spec: dict[str, Any] = {
         "enableServiceLinks": False,

@@ -5,11 +5,12 @@ from typing import Any
 from interlock.infra.catalog.tables import table
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.stores import PrefetchConfig, StoreConfig, StoreKind
+from interlock.infra.config.taints import taint
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest
 from interlock.infra.manifests.placed import put
 from interlock.infra.manifests.runtime import command, digest, runtime_mount, runtime_volume
 from interlock.infra.naming import content_hash, joined, label
-from interlock.infra.plan.stores import claim_name, folder, toleration_keys
+from interlock.infra.plan.stores import claim_name, folder, tolerated
 
 CONTAINER = "weights"
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
@@ -89,7 +90,7 @@ def _pod(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, no
         "enableServiceLinks": False,
         "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": 5,
-        "tolerations": [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in toleration_keys(config, store.name)],
+        "tolerations": [taint(text).toleration for text in tolerated(config, store.name)],
         "securityContext": {
             **user,
             "runAsGroup": user["runAsUser"],

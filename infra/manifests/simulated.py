@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from interlock.infra.config.pools import PoolConfig
+from interlock.infra.config.taints import taint
 from interlock.infra.manifests.common import Manifest
 from interlock.infra.naming import joined, label
 from interlock.infra.plan.pools import resource_name, shares_per_card
@@ -30,6 +31,6 @@ def simulated_node(pool: PoolConfig, index: int) -> Manifest:
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": names},
-        "spec": {"taints": [{"key": key, "value": "present", "effect": "NoSchedule"} for key in pool.taints]},
+        "spec": {"taints": [taint(text).of_a_node for text in pool.taints]},
         "status": {"capacity": capacity, "allocatable": capacity},
     }

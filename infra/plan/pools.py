@@ -12,6 +12,9 @@ from interlock.infra.naming import ENGINE, label
 from interlock.infra.plan.types import NodeUse, PlannedPool
 from interlock.infra.values import GIB, bytes_of, quantity
 
+AWS_NOTICE, SHORT_NOTICE = 120, 30
+"""Seconds of a spot node's notice: Amazon EC2 documentation, 'Spot Instance interruptions'; of Google's and Azure's, 30."""
+
 
 @dataclass(frozen=True, slots=True)
 class PodDemand:
@@ -42,7 +45,7 @@ def planned_pool(pool: PoolConfig, index: int, demands: Sequence[PodDemand]) -> 
         unit_memory_bytes=unit_memory(pool),
         sharing=pool.share.kind.value,
         nvlink=nvlink,
-        selector={label("pool"): pool.name, **pool.labels},
+        selector=found_by(pool),
         taints=tuple(pool.taints),
         asked=sum(demand.count * demand.pods * demand.units for demand in demands),
         use=fill(pool.nodes, units, demands),
@@ -52,9 +55,22 @@ def planned_pool(pool: PoolConfig, index: int, demands: Sequence[PodDemand]) -> 
         daemon_memory_bytes=bytes_of(pool.daemon_memory) if pool.daemon_memory else None,
         allocation=pool.allocation.value,
         backend=pool.backend.value,
+        notice=notice(pool),
         domain=pool.domain.label if pool.domain else "",
         domain_nodes=pool.domain.nodes if pool.domain else 0,
     )
+
+
+def notice(pool: PoolConfig) -> int | None:
+    """Seconds that a spot node of the pool still has when it is told to go."""
+    spot = pool.karpenter is not None and "spot" in pool.karpenter.capacity_types
+    group = pool.karpenter.node_class_group if pool.karpenter else ""
+    return pool.notice_seconds or ((AWS_NOTICE if group.endswith(".aws") else SHORT_NOTICE) if spot else None)
+
+
+def found_by(pool: PoolConfig) -> dict[str, str]:
+    """The labels by which pods find the nodes of the pool."""
+    return {**({label("pool"): pool.name} if pool.marked else {}), **pool.labels}
 
 
 def resource_name(pool: PoolConfig) -> str:

@@ -103,7 +103,7 @@ def fixed_pool(pool: PoolConfig, engine: EngineArgs, sized: SizingResult, why: d
 
 def our_labels(pool: PoolConfig) -> dict[str, str]:
     """The node labels that this stack owns: its own, and the two by which NVIDIA's components pick a config."""
-    ours = {label("pool"): pool.name, PLUGIN_CONFIG: plugin_class(pool)}
+    ours = {**({label("pool"): pool.name} if pool.marked else {}), PLUGIN_CONFIG: plugin_class(pool)}
     card = catalog_gpu(pool.gpu)
     if card is not None and card.mig:
         ours[MIG_CONFIG] = mig_class(pool)

@@ -85,7 +85,7 @@ def users(config: ClusterConfig, store: str) -> list[ServerConfig]:
     return [server for server in config.servers if server.weights in names or server.compile_cache in names]
 
 
-def toleration_keys(config: ClusterConfig, store: str) -> Sequence[str]:
+def tolerated(config: ClusterConfig, store: str) -> Sequence[str]:
     """Taints of the pools from which the store is used: a Job that fills it may have to run there."""
     pools = {server.pool for server in users(config, store)}
     return sorted({key for pool in config.pools if pool.name in pools for key in pool.taints})

@@ -74,6 +74,8 @@ class PlannedPool(Planned):
     """Label that names the domain of a node; empty where none is stated."""
     domain_nodes: int = 0
     """Nodes of one domain; 0 where none is stated."""
+    notice: int | None = None
+    """Seconds from the notice that a node goes until it is gone; None where nodes stay."""
     backend: str = "existing"
     """existing, karpenter or managed."""
 

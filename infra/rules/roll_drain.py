@@ -189,3 +189,27 @@ def probe_grace(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
             text = f"preStop {waits.get():g} s uses up the {probe.kind} probe's grace of {patience.get():g} s: 2 s are left for the engine"
             remedy = f"set the probe's terminationGracePeriodSeconds to at least {need}"
             yield Hit(patience.path, text, remedy, f"{patience.get():g}", fixes=put(patience.path, need))
+
+
+@rule(
+    "ROLL-025",
+    Severity.WARNING,
+    demand="A pod on spot nodes ends within their notice.",
+    reason="The cloud takes the node when the notice is over, whatever the grace period says: answers that still run are lost.",
+    source="Amazon EC2 documentation, 'Spot Instance interruptions' (2 minutes); Google Cloud and Azure documentation (30 s)",
+    remedy="Shorten the drain, or use nodes that stay.",
+    links=("https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html",),
+)
+def spot(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    pool = next((each for each in bundle.pools if workload.pool.known and each.name == workload.pool.get()), None)
+    if pool is None or not pool.notice.known:
+        return
+    for pod, _ in engine_containers(workload):
+        patience = pod.grace_period.default(30)
+        if patience.known and patience.get() > pool.notice.get():
+            lost = patience.get() - pool.notice.get()
+            text = f"the pod may take {patience.get():g} s to end, and its spot node is gone {pool.notice.get()} s after the notice"
+            remedy = f"accept that the last {lost:g} s of a drain are lost, lower the drain to fit, or use nodes that stay"
+            path = patience.path or where(workload, Place.GRACE_PERIOD)
+            yield Hit(path, text, remedy, f"{patience.get():g}")
+            break

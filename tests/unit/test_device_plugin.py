@@ -19,7 +19,7 @@ CUT = {"name": "cut", "gpu": "a100", "nodes": 1, "gpus_per_node": 8, "share": {"
 
 
 def platform(*pools: dict[str, Any], **layer: Any) -> ClusterConfig:
-    chosen = {"kind": "device-plugin"} | layer
+    chosen = {"kind": "device-plugin", "mig": "manager"} | layer
     base = {"target": {"local": "dev"}, "namespace": "ml", "scope": "platform"}
     return load(base | {"pools": list(pools), "platform": {"gpu_layer": chosen}})
 

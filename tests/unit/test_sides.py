@@ -417,7 +417,7 @@ PLATFORM = {
     "pools[1]": NODES,
     "pools[2]": {**SLICED, "labels": {}},
     "pools[3]": {"name": "m", "gpu": "a100-80gb-sxm", "nodes": 1, "gpus_per_node": 2, "share": {"kind": "mig", "profile": "1g.10gb"}},
-    "platform": {"gpu_layer": {"kind": "device-plugin"}},
+    "platform": {"gpu_layer": {"kind": "device-plugin", "mig": "manager"}},
     "tenants": [TENANT],
 }
 
