@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from interlock.infra.catalog.vllm_flags import env_status
 from interlock.infra.catalog.vllm_tables import Standing
@@ -203,8 +202,8 @@ def _one_wrong(service: Service, workload: Workload, pod: Pod, port: int, target
         fault = "metrics-port-mismatch" if "metrics" in name or "prom" in name else ""
         # Through the Service's other port requests arrive; a monitor reads nothing here.
         level = Severity.ERROR if fault else Severity.WARNING
-        told = Hit(path, text, f"set targetPort to {port}", str(target), severity=level, origin=service.origin)
-        yield replace(told, fault=fault, fixes=put(path, port))
+        remedy, fixes = f"set targetPort to {port}", put(path, port)
+        yield Hit(path, text, remedy, str(target), severity=level, origin=service.origin, fault=fault, fixes=fixes)
 
 
 def _target(pod: Pod, number: Fact[int], target: Fact[str]) -> int | None:
