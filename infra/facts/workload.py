@@ -68,7 +68,7 @@ class Engine:
     """Environment of the engine's container."""
     problems: tuple[ArgProblem, ...] = ()
     complete: bool = True
-    """False when part of the command line cannot be read (a script in the image, a template): absent flags are then unknown."""
+    """False when part of the command line cannot be read (a script, a template): absent flags are then unknown."""
     listed: bool = False
     """Every argument that the file gives is read, and only what the image's own entrypoint adds is not known."""
     attention_heads: Fact[int] = Fact()
@@ -237,6 +237,7 @@ class Pod:
     """Tolerated taint keys; ``*`` tolerates all."""
     host_ipc: bool = False
     host_network: bool = False
+    own_users: bool = False
     service_links: Fact[bool] = Fact()
     """enableServiceLinks; absent means true."""
     grace_period: Fact[float] = Fact()
@@ -246,8 +247,6 @@ class Pod:
     service_account_token: Fact[bool] = Fact()
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-    own_users: bool = False
-    """``hostUsers: false``: root inside is nobody outside."""
 
     def engines(self) -> tuple[Container, ...]:
         """The containers that run an engine."""

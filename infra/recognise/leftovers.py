@@ -30,13 +30,18 @@ _SHELL_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::?-[^}]*)?\}|(?<![\w$\\])\$(
 _PLAIN_PROGRAMS = ("vllm", "python", "python3")
 
 
+# KServe's LLMInferenceService hands it to a shell (config/llmisvcconfig: eval "vllm serve ... ${VLLM_ADDITIONAL_ARGS}").
+_EVALUATED = ("VLLM_ADDITIONAL_ARGS",)
+
+
 def leftovers(root: Node, origin: Origin) -> Iterator[DocumentProblem]:
-    """Placeholders and template expressions in the values that decide what runs."""
+    """Placeholders and template expressions in the values that decide what runs; a chart's templates may expand those of its values."""
+    applied = bool(root["apiVersion"]) and "serving.kserve.io" not in root["apiVersion"].string()
     for text, name, steps in _texts(root.value, "", ()):
         place = path_of(steps, root.path)
         if name in _PLACES and PLACEHOLDER.search(text):
             yield DocumentProblem(origin, "placeholder", f"{text[:80]!r} is a placeholder", place, text[:80], "fill in the real value")
-        elif _BRACES.search(text) and name not in ("args", "command", "value") and "serving.kserve.io" not in root["apiVersion"].string():
+        elif applied and _BRACES.search(text) and name not in ("args", "command", "value"):
             said = f"{text[:80]!r} holds a template expression, which Kubernetes takes as it stands"
             yield DocumentProblem(origin, "template-leftover", said, place, text[:80], "render the template before it is applied")
 
@@ -45,7 +50,7 @@ def unexpanded(root: Node, origin: Origin) -> Iterator[DocumentProblem]:
     """``${NAME}`` where no shell reads it: in the environment of a container, and in the words of a program."""
     for container in _containers(root, 0):
         for entry in container["env"].items():
-            if not _SECRET.search(entry["name"].string()):
+            if not _SECRET.search(entry["name"].string()) and entry["name"].string() not in _EVALUATED:
                 yield from _shell_text(entry["value"], origin)
         words = [*container["command"].items(), *container["args"].items()]
         named = {entry["name"].string() for entry in container["env"].items()}

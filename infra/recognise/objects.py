@@ -45,6 +45,8 @@ def _claim_names(value: Any, depth: int) -> Iterator[str]:
         for key, inner in value.items():
             if key in ("claimName", "existingClaim", "pvcName") and isinstance(inner, str):
                 yield inner
+            elif key == "pvcs" and isinstance(inner, list):  # DynamoGraphDeployment
+                yield from (each["name"] for each in inner if isinstance(each, Mapping) and isinstance(each.get("name"), str))
             else:
                 yield from _claim_names(inner, depth + 1)
     elif isinstance(value, list | tuple) and depth < 40:

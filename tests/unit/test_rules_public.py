@@ -78,3 +78,34 @@ def test_a_route_that_cuts_only_long_answers_is_warned_of() -> None:
         return {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "metadata": meta, "spec": spec}
 
     assert [worst("NET-006", server(), service(), route(text)) for text in ("30s", "120s", "600s")] == ["error", "warning", "none"]
+
+
+def test_a_variable_that_an_operator_hands_to_a_shell_may_hold_others() -> None:
+    assert worst("DOC-006", llm_service(VLLM_ADDITIONAL_ARGS='--kv-events-config \'{"endpoint": "tcp://${POD_IP}:5557"}\'')) == "none"
+    assert worst("DOC-006", llm_service(HF_HOME="${CACHE}/hub")) == "warning"
+
+
+def test_values_of_a_chart_may_hold_templates_and_leave_the_tag_to_it() -> None:
+    values: Manifest = {"server": {"image": "acme/vllm-openai", "tag": "", "name": "{{ .Release.Name }}", "args": ["--max-model-len=8192"]}}
+    assert worst("DOC-006", values) == "none"
+    assert worst("VER-001", values) == "info"
+    values["server"].pop("tag")
+    assert worst("VER-001", values) == "warning"
+
+
+def test_a_claim_that_a_graph_names_is_used() -> None:
+    claim: Manifest = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "models"},
+        "spec": {"accessModes": ["ReadOnlyMany"]},
+    }
+    worker = {"componentType": "worker", "extraPodSpec": {"mainContainer": {"image": "nvcr.io/nvidia/ai-dynamo/vllm-runtime:0.7.0"}}}
+    graph: Manifest = {
+        "apiVersion": "nvidia.com/v1alpha1",
+        "kind": "DynamoGraphDeployment",
+        "metadata": {"name": "chat"},
+        "spec": {"pvcs": [{"name": "models", "create": False}], "services": {"VllmDecodeWorker": worker}},
+    }
+    assert worst("STO-003", claim, graph) == "none"
+    assert worst("STO-003", claim, server()) == "warning"

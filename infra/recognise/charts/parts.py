@@ -46,6 +46,8 @@ def image_of(node: Node) -> Node:
     if image.string() and not node["repository"]:
         tag = node.first("tag", "imageTag")
         plain = ":" not in image.string().rpartition("/")[2] and "@" not in image.string()
+        if plain and not tag.string() and ("tag" in node.mapping or "imageTag" in node.mapping):
+            return Node(f"{image.string()}:{{{{ default }}}}", image.path)  # An empty tag is the chart's own version.
         return Node(f"{image.string()}:{tag.string()}", tag.path) if plain and tag.string() else image
     part = image if image.mapping else node
     repository = part.first("repository", "name", "repo").string()
