@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from interlock.infra.config.base import Config
+from interlock.infra.config.base import Config, ObjectName
 
 
 class TransferRole(StrEnum):
@@ -21,11 +21,14 @@ class Connector(StrEnum):
 
 
 class TransferConfig(Config):
-    """One side of a pair. A router in front of both sends each request to a prefill server first; it is not made here."""
+    """One side of a pair. A router in front of both has each prompt read by one side and the answer written by the other; it is not made
+    here, and without one no request is split."""
 
     role: TransferRole
     """prefill (reads prompts, hands over their KV cache) or decode (writes the answers)."""
     connector: Connector = Connector.NIXL
     """nixl: vLLM's NixlConnector; the image must hold the library nixl."""
+    router: ObjectName | None = None
+    """Service of the router that splits requests, in this namespace: clients ask it. Stated on one side, it counts for both."""
     port: int = Field(default=5600, ge=1024, le=65000)
     """First port at which the other side asks for the cache; each data-parallel rank has the next one."""

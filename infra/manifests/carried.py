@@ -18,7 +18,7 @@ __all__ = ["FACTS", "pool_facts", "route_facts", "server_facts"]
 
 def server_facts(plan: ClusterPlan, server: PlannedServer) -> Encoded:
     """The annotation of a server's Deployment."""
-    model = server.config.model
+    model, router = server.config.model, server.config.transfer and server.config.transfer.router
     shape = {"attention_heads": server.attention_heads, "kv_heads": server.kv_heads}
     stated = {"attention_heads": model.attention_heads, "kv_heads": model.kv_heads}
     known = {name: value for name, value in shape.items() if value is not None}
@@ -36,6 +36,7 @@ def server_facts(plan: ClusterPlan, server: PlannedServer) -> Encoded:
                 **told,
             },
             **({"vllm": put(server.vllm, "image.reference", "image")} if server.vllm else {}),
+            **({"router": put(router, "transfer.router")} if router else {}),
             **({"open": put(True, "access.open")} if server.config.access.open else {}),
             **({"autoscaled": put(True, "autoscale")} if server.config.autoscale else {}),
             **({"production": put(True, "production")} if plan.production else {}),

@@ -85,6 +85,7 @@ def _workload(workload: Workload) -> Workload:
         config=part(model, "config", dict, place).value,
         load_seconds=part(data, "load_seconds", (int, float), base),
         open=part(data, "open", bool, base),
+        router=part(data, "router", str, base),
         production=part(data, "production", bool, base),
         longest_step=part(data, "longest_step_seconds", (int, float), base),
         least_load_seconds=part(data, "least_load_seconds", (int, float), base),

@@ -19,6 +19,7 @@ from interlock.infra.sizing.model.layers import Cache
 from interlock.infra.values import Version
 
 _LIBRARY = "nixl"
+_ROUTERS = "run llm-d's picker with its sidecar, or production-stack's router with --routing-logic disaggregated_prefill_orchestrated"
 _LINKS = ("https://docs.vllm.ai/en/latest/features/nixl_connector_usage/",)
 
 
@@ -207,8 +208,8 @@ def has_partner(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
     near = (each for each in bundle.workloads if each.origin.namespace == workload.origin.namespace and each is not workload)
     if any(role(each) == wanted or _open(each) for each in near):
         return
-    # What is not among the documents that were read may stand elsewhere.
-    level = Severity.WARNING if bundle.closed else Severity.INFO
+    # What is not among the documents that were read may stand elsewhere. A decode engine alone still answers.
+    level = Severity.INFO if not bundle.closed else Severity.ERROR if mine == PREFILL and workload.origin.ours else Severity.WARNING
     missing = f"no {wanted} engine is in {'the stack' if bundle.closed else 'what was read'} for this {mine} engine"
     yield Hit(where(workload, Place.ARGS, stated), missing, f"add a {wanted} engine, or remove kv_role", str(stated.get()), severity=level)
 
@@ -216,3 +217,29 @@ def has_partner(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
 def _open(workload: Workload) -> bool:
     """Whether it may be the other side: its command line cannot be read whole, or it does both."""
     return not workload.engine.complete or bool(connectors(workload) and not role(workload))
+
+
+@rule(
+    "ARG-026",
+    Severity.WARNING,
+    demand="A router splits each request between the prefill and the decode engine.",
+    reason="Each engine answers alone what reaches it: nothing is handed over, and the prefill engine's cards read prompts for nobody.",
+    source="vLLM documentation, NixlConnector usage guide (a proxy sends max_tokens 1 with do_remote_decode, then the returned "
+    "kv_transfer_params); a pair of vLLM 0.32 answered in this way (tests/engine/test_pairs.py)",
+    remedy="Put a router in front that splits requests: llm-d's picker with its sidecar, or production-stack's router with "
+    "--routing-logic disaggregated_prefill_orchestrated.",
+    fault="pair-without-router",
+    links=_LINKS,
+    of="bundle",
+)
+def has_router(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
+    for pair in pairs(bundle):
+        spaces = {pair.prefill.origin.namespace, pair.decode.origin.namespace}
+        seen = any(each.origin.namespace in spaces for each in (*bundle.routers, *bundle.programs))
+        stated = pair.prefill.engine.router.known or pair.decode.engine.router.known
+        # Whose router somebody else's pair has can be any program; only a stack of ours says it.
+        if pair.decode.origin.ours and not (seen or stated):
+            names = f"{pair.prefill.origin.name} (prefill) and {pair.decode.origin.name} (decode)"
+            text = f"no router is named in front of {names}: a request that reaches one of them is not split"
+            place = where(pair.decode, Place.ARGS, pair.decode.engine.flag("kv-transfer-config"))
+            yield Hit(place, text, f"{_ROUTERS}, and name its Service as transfer.router", origin=pair.decode.origin)
