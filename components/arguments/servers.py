@@ -152,12 +152,15 @@ class WishesSettings(TypedDict):
 
 
 class TransferSettings(TypedDict):
-    """One side of a pair. A router in front of both sends each request to a prefill server first; it is not made here."""
+    """One side of a pair. A router in front of both has each prompt read by one side and the answer written by the other; it is not made
+        here, and without one no request is split."""
 
     role: TransferRole
     """prefill (reads prompts, hands over their KV cache) or decode (writes the answers)."""
     connector: NotRequired[Connector]
     """nixl: vLLM's NixlConnector; the image must hold the library nixl."""
+    router: NotRequired[str]
+    """Service of the router that splits requests, in this namespace: clients ask it. Stated on one side, it counts for both."""
     port: NotRequired[int]
     """First port at which the other side asks for the cache; each data-parallel rank has the next one."""
 

@@ -26,6 +26,7 @@ from interlock.infra.facts.monitoring import Query, Scrape
 from interlock.infra.facts.nodes import SharingConfig
 from interlock.infra.facts.origin import Origin, Place
 from interlock.infra.facts.pickers import EndpointPool, Objective, RouterProgram
+from interlock.infra.facts.probe import Probe
 from interlock.infra.facts.ray import RayFacts, ServeDeployment
 from interlock.infra.facts.supervisor import Supervisor
 from interlock.infra.facts.workload import (
@@ -36,7 +37,6 @@ from interlock.infra.facts.workload import (
     Flag,
     Mount,
     Pod,
-    Probe,
     Role,
     Rollout,
     Volume,

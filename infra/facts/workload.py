@@ -8,6 +8,7 @@ from typing import Any
 from interlock.infra.facts.devices import Device
 from interlock.infra.facts.fact import Fact, absent, unknown
 from interlock.infra.facts.origin import Origin, Place
+from interlock.infra.facts.probe import Probe
 from interlock.infra.facts.ray import RayFacts
 from interlock.infra.facts.supervisor import Supervisor
 from interlock.infra.values import Version
@@ -89,7 +90,10 @@ class Engine:
     """Largest rank of the adapters that will be loaded."""
     open: Fact[bool] = Fact()
     """A person said that it asks for no key."""
-    production: Fact[bool] = Fact()  # its stack is
+    production: Fact[bool] = Fact()
+    """Whether its stack is for production."""
+    router: Fact[str] = Fact()
+    """The router that a person named, which splits requests between this engine and the other side of its pair."""
     supervisor: Supervisor | None = None
     """Our supervisor, where it starts the engine."""
     longest_step: Fact[float] = Fact()
@@ -127,29 +131,6 @@ class Role(StrEnum):
     ENGINE = "engine"
     SIDECAR = "sidecar"
     INIT = "init"
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """One probe; absent fields take Kubernetes' defaults (period 10, failureThreshold 3, initialDelay 0, timeout 1)."""
-
-    kind: str
-    """``startup``, ``readiness`` or ``liveness``."""
-    path: str = ""
-    http_path: Fact[str] = Fact()
-    port: Fact[str] = Fact()
-    """Number or port name as text."""
-    initial_delay: Fact[float] = Fact()
-    period: Fact[float] = Fact()
-    failure_threshold: Fact[int] = Fact()
-    timeout: Fact[float] = Fact()
-    grace_period: Fact[float] = Fact()
-    handler: str = ""
-    """``http``, ``tcp``, ``grpc`` or ``exec``; empty when it is not stated or not known."""
-    silence: Fact[float] = Fact()
-    """Of our own exec probe: seconds without an engine step, with work to do, after which it fails; absent for every other probe."""
-    command: Fact[tuple[str, ...]] = Fact()
-    """Words that an ``exec`` probe runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ _PHRASES = (
     ("strategy Recreate", "rollout.strategy to recreate"),
     ("maxSurge 0 and maxUnavailable 1", "rollout.strategy to in-place"),
     ("maxUnavailable to 1", "rollout.strategy to in-place"),
+    ("remove kv_role", "remove transfer"),
     ("choose pool ", "set pool to "),
     ("give HF_TOKEN from a Secret", "set hub_token_secret to a Secret with a token"),
 )

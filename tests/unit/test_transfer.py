@@ -83,3 +83,23 @@ def test_a_stated_connector_is_kept() -> None:
     stated = {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
     plan = made(pair(engine={"kv_transfer_config": stated, "max_model_len": 8192}))
     assert plan.servers[1].args.engine.stated()["kv_transfer_config"] == stated
+
+
+def test_a_pair_without_a_router_is_told_and_one_with_a_router_is_not() -> None:
+    (found,) = [each for each in made(pair()).findings if each.code == "ARG-026"]
+    assert (found.severity.value, found.subject.name) == ("warning", "decode")
+    assert "prefill (prefill) and decode (decode)" in found.summary
+    assert found.remedy.endswith("name its Service as transfer.router")
+    for side in (0, 1):
+        data = pair()
+        data["servers"][side]["transfer"]["router"] = "splitter"
+        assert not [each for each in made(data).findings if each.code == "ARG-026"]
+
+
+@pytest.mark.parametrize(("role", "severity"), [("prefill", "error"), ("decode", "warning")])
+def test_half_a_pair_is_refused_where_it_answers_nobody(role: str, severity: str) -> None:
+    data = pair()
+    plan = made({**data, "servers": [each for each in data["servers"] if each["name"] == role]})
+    (found,) = [each for each in plan.findings if each.code == "ARG-025"]
+    assert (found.severity.value, bool(plan.refused)) == (severity, role == "prefill")
+    assert found.remedy.endswith("or remove transfer")

@@ -57,7 +57,7 @@ def definitions(row: dict[str, Any]) -> list[Path]:
 
 
 def _simulate(cluster: Cluster, bin_folder: Path) -> None:
-    port = PORT if cluster.namespace else _free_port()
+    port = PORT if cluster.namespace else free_port()
     cluster.ports[SIMULATOR] = port
     flags = {
         "kubeconfig": pki.kubeconfig(cluster, "kwok", cluster.folder / "pki" / "kwok.kubeconfig"),
@@ -70,7 +70,8 @@ def _simulate(cluster: Cluster, bin_folder: Path) -> None:
     processes.spawn(cluster, SIMULATOR, [str(bin_folder / "kwok"), *(f"--{name}={value}" for name, value in flags.items())])
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -85,14 +85,14 @@ def kubeconfig(cluster: Cluster, identity: str, path: Path) -> Path:
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [
-            {"name": cluster.context, "cluster": {"server": cluster.server, "certificate-authority-data": _embed(folder / "ca.crt")}}
+            {"name": cluster.context, "cluster": {"server": cluster.server, "certificate-authority-data": embed(folder / "ca.crt")}}
         ],
         "users": [
             {
                 "name": identity,
                 "user": {
-                    "client-certificate-data": _embed(folder / f"{identity}.crt"),
-                    "client-key-data": _embed(folder / f"{identity}.key"),
+                    "client-certificate-data": embed(folder / f"{identity}.crt"),
+                    "client-key-data": embed(folder / f"{identity}.key"),
                 },
             }
         ],
@@ -104,7 +104,8 @@ def kubeconfig(cluster: Cluster, identity: str, path: Path) -> Path:
     return path
 
 
-def _embed(path: Path) -> str:
+def embed(path: Path) -> str:
+    """A file as kubeconfigs and webhooks hold it."""
     return base64.b64encode(path.read_bytes()).decode()
 
 

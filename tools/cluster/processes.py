@@ -51,6 +51,11 @@ def alive(process: Process) -> bool:
     return start_time(process.pid) == process.started
 
 
+def end(process: Process) -> None:
+    """Asks one process to end."""
+    _send([process.pid], signal.SIGTERM)
+
+
 def find(cluster: Cluster) -> list[int]:
     """The ids of all processes of ``cluster``: those that carry its mark, and those that live in its network namespace."""
     wanted = f"{MARK}={cluster.folder}".encode()

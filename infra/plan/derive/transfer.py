@@ -17,7 +17,8 @@ def transfer(case: Case) -> Iterator[Choice]:
         return
     first, last = pair.port, pair.port + case.engine.dp - 1
     ports = f"port {first}" if last == first else f"ports {first} to {last}, one for each data-parallel rank"
-    told = f"transfer.role {pair.role}: the KV cache goes over {ports} of the pod; a router must send each request to both sides"
+    split = f"router {pair.router} sends each request to both sides" if pair.router else "a router must send each request to both sides"
+    told = f"transfer.role {pair.role}: the KV cache goes over {ports} of the pod; {split}"
     image = library(case.server.image.reference or tracks()[case.server.track.value].reference, "nixl")
     known = "the image holds nixl" if image and image.held else "whether the image holds nixl, which it needs, is not known"
     value = {"kv_connector": "NixlConnector", "kv_role": _ROLES[pair.role]}
