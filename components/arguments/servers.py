@@ -153,7 +153,7 @@ class WishesSettings(TypedDict):
 
 class TransferSettings(TypedDict):
     """One side of a pair. A router in front of both has each prompt read by one side and the answer written by the other; it is not made
-        here, and without one no request is split."""
+    here, and without one no request is split."""
 
     role: TransferRole
     """prefill (reads prompts, hands over their KV cache) or decode (writes the answers)."""

@@ -235,7 +235,8 @@ def _open(workload: Workload) -> bool:
 def has_router(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for pair in pairs(bundle):
         spaces = {pair.prefill.origin.namespace, pair.decode.origin.namespace}
-        seen = any(each.origin.namespace in spaces for each in (*bundle.routers, *bundle.programs))
+        places = [*(each.origin for each in bundle.routers), *(each.origin for each in bundle.programs)]
+        seen = any(each.namespace in spaces for each in places)
         stated = pair.prefill.engine.router.known or pair.decode.engine.router.known
         # Whose router somebody else's pair has can be any program; only a stack of ours says it.
         if pair.decode.origin.ours and not (seen or stated):

@@ -56,7 +56,9 @@ def pods(cluster: LocalCluster, namespace: str, count: int) -> list[dict[str, An
     raise AssertionError(cluster.kubectl("get", "pods,leaderworkersets,events", "-n", namespace))
 
 
-def test_each_replica_of_two_nodes_lies_in_a_rack_of_its_own(cluster: LocalCluster, operator: None, namespace: str) -> None:
+def test_each_replica_lies_in_a_rack_of_its_own_and_its_ranks_find_each_other(
+    cluster: LocalCluster, operator: None, namespace: str
+) -> None:
     plan, made = planned(namespace, RACK, 2, 2)
     assert not plan.refused
     cluster.apply(made, namespace=namespace)
@@ -66,23 +68,14 @@ def test_each_replica_of_two_nodes_lies_in_a_rack_of_its_own(cluster: LocalClust
     for each in placed:
         group = each["metadata"]["labels"]["leaderworkerset.sigs.k8s.io/group-index"]
         racks.setdefault(group, set()).add(NODES[each["spec"]["nodeName"]])
-        assert each["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "8"
-    assert sorted(map(sorted, racks.values())) == [["a"], ["b"]]
-
-
-def test_the_operator_sets_the_variables_by_which_the_ranks_find_each_other(cluster: LocalCluster, operator: None, namespace: str) -> None:
-    _, made = planned(namespace, RACK, 2, 1)
-    cluster.apply(made, namespace=namespace)
-    seen = {}
-    for each in pods(cluster, namespace, 2):
         container = each["spec"]["containers"][0]
-        env = {entry["name"]: entry.get("value") or entry.get("valueFrom") for entry in container["env"]}
-        assert "$(LWS_WORKER_INDEX)" in container["args"] and "$(LWS_LEADER_ADDRESS)" in container["args"]
-        names = [entry["name"] for entry in container["env"]]
-        assert {"LWS_WORKER_INDEX", "LWS_LEADER_ADDRESS"} <= set(names)
-        seen[each["metadata"]["name"]] = env["LWS_LEADER_ADDRESS"]
-    assert set(seen) == {"r1-0", "r1-0-1"}
-    assert set(seen.values()) == {f"r1-0.r1.{namespace}"}
+        assert container["resources"]["limits"]["nvidia.com/gpu"] == "8"
+        # The ranks find each other by what the operator sets.
+        env = {entry["name"]: entry for entry in container["env"]}
+        assert env["LWS_LEADER_ADDRESS"]["value"] == f"r1-{group}.r1.{namespace}"
+        assert {"$(LWS_WORKER_INDEX)", "$(LWS_LEADER_ADDRESS)"} <= set(container["args"])
+        assert "LWS_WORKER_INDEX" in env
+    assert sorted(map(sorted, racks.values())) == [["a"], ["b"]]
 
 
 def test_domains_of_one_node_are_refused_by_the_plan_and_hold_no_replica_of_two(

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from interlock.infra.catalog.exchanges import over_nodes
 from interlock.infra.config import load
 from interlock.infra.errors import ConfigError
 from interlock.infra.plan.plan import plan
@@ -186,6 +187,22 @@ def test_what_only_some_networks_carry_is_named_and_not_set_over_several_nodes()
     assert "deepep_low_latency: needs DeepEP in the image and RDMA" in wide.why["all2all_backend"].instead
     stated = {"data_parallel_size": 16, "enable_expert_parallel": True, "all2all_backend": "deepep_low_latency"}
     assert latent(gpus=16, engine=stated).args.engine.stated()["all2all_backend"] == "deepep_low_latency"
+
+
+@pytest.mark.parametrize(
+    ("card", "version", "role", "names"),
+    [
+        (8.0, "0.33.0", "", []),
+        (9.0, "0.33.0", "", ["deepep_high_throughput", "deepep_low_latency"]),
+        (9.0, "0.33.0", "prefill", ["deepep_high_throughput"]),
+        (10.0, "0.33.0", "decode", ["deepep_low_latency", "flashinfer_nvlink_one_sided"]),
+        (10.0, "0.11.0", "decode", []),
+    ],
+)
+def test_how_ranks_on_several_nodes_may_exchange_follows_from_the_card_the_side_and_the_version(
+    card: float, version: str, role: str, names: list[str]
+) -> None:
+    assert [each.backend for each in over_nodes(card, role, version)] == names
 
 
 def test_tool_calls_that_need_another_chat_template_are_not_parsed_unasked() -> None:

@@ -4,20 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from interlock.infra.catalog.exchanges import over_nodes
 from interlock.infra.catalog.vllm_flags import flag_facts
-from interlock.infra.config.transfer import TransferRole
 from interlock.infra.config.wishes import Goal
 from interlock.infra.plan.derive.case import Case, Choice, Size, tried
 from interlock.infra.sizing.result import Verdict
 
 _REPLACED = frozenset({"tensor_parallel_size", "enable_expert_parallel"})
-_HOPPER = 9.0
-_OVER_NODES: Mapping[TransferRole | None, str] = {
-    TransferRole.PREFILL: "deepep_high_throughput",
-    TransferRole.DECODE: "deepep_low_latency",
-    None: "deepep_high_throughput or deepep_low_latency",
-}
-"""vLLM documentation, expert parallel deployment: which backend is meant for which work over several nodes."""
 
 
 def ranks(case: Case, size: Size, request: Mapping[str, Any]) -> Size:
@@ -61,8 +54,9 @@ def exchange(case: Case) -> Iterator[Choice]:
     if case.engine.dp == 1 or not case.engine.enable_expert_parallel or case.simulated or not case.takes("all2all_backend"):
         return
     usual, card = (flag_facts("--all2all-backend", case.vllm) or {}).get("default"), case.resolved.gpu
-    wide = case.engine.gpus > case.units and card is not None and card.compute_capability >= _HOPPER
-    role = case.server.transfer.role if case.server.transfer else None
-    instead = f"{_OVER_NODES[role]}: needs DeepEP in the image and RDMA between the nodes" if wide else ""
+    role = case.server.transfer.role.value if case.server.transfer else ""
+    wide = over_nodes(card.compute_capability, role, case.vllm) if case.engine.gpus > case.units and card is not None else ()
+    needs = {each.needs: " or ".join(other.backend for other in wide if other.needs == each.needs) for each in wide}
+    instead = "; ".join(f"{names}: needs {told}" for told, names in needs.items())
     if usual:
         yield Choice("all2all_backend", None, f"the engine's own {usual}: it runs on every card and network", instead)
