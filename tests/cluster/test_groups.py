@@ -30,8 +30,8 @@ def operator(cluster: LocalCluster) -> Iterator[None]:
     labels = {name: {RACK: rack, FABRIC: name, "interlock.dev/pool": "h200"} for name, rack in NODES.items()}
     cluster.set_nodes(*(gpu_node(name, "NVIDIA-H200", labels=each) for name, each in labels.items()))
     yield
-    cluster.set_nodes(gpu_node("h100-0"), gpu_node("h100-1"))
     groups.remove(cluster.cluster, made)
+    cluster.set_nodes(gpu_node("h100-0"), gpu_node("h100-1"))
 
 
 def planned(namespace: str, label: str, size: int, replicas: int) -> tuple[ClusterPlan, dict[str, Any]]:

@@ -3,6 +3,7 @@
 - ``real_node``: a local cluster of its own with one real node (time slices of one simulated card); removed at the session's end.
 - ``deployed``: Pulumi.node.yaml with two replicas, deployed by ``pulumi up`` through the program, both Ready.
 - ``namespace``: a namespace of the test's own for plain pods.
+- ``starts``: every start that tests make, with what was planned for it.
 
 Tests that need the node are skipped with the reason when this machine cannot carry one or nothing is built; `make test` builds it.
 """
@@ -26,8 +27,17 @@ from tools.common import ROOT
 from tools.node import lifecycle, prepare
 from tools.node.stack import STACK, described_node
 from tools.node.testing import STARTUP_SECONDS, Deployed, RealNode, node_config, replicated
+from tools.starts.judged import Starts
 
 HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def starts() -> Iterator[Starts]:
+    """Every start of a real engine of this session; at the end the plan's times are judged by all of them."""
+    kept = Starts()
+    yield kept
+    assert not kept.problem(), kept.problem()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

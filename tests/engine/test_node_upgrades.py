@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from interlock.infra.config import load
+from interlock.infra.plan.plan import plan
 from tools.common import ROOT, ToolError
 from tools.node.streams import CLIENTS, streaming
 from tools.node.testing import HANG_SECONDS, STARTUP_SECONDS, Deployed, RealNode
 from tools.runtime.load import Tally
+from tools.starts.judged import Starts
 
 #: The program of another release: its archive has another content, and so another ConfigMap.
 ANOTHER_RELEASE = """from interlock.infra.manifests import archive
@@ -54,7 +57,7 @@ def ready(pod: dict[str, Any]) -> bool:
     return conditions.get("Ready") == "True" and "deletionTimestamp" not in pod["metadata"]
 
 
-def test_an_upgrade_of_argument_and_runtime_loses_no_request(real_node: RealNode, deployed: Deployed) -> None:
+def test_an_upgrade_of_argument_and_runtime_loses_no_request(real_node: RealNode, deployed: Deployed, starts: Starts) -> None:
     before = settled(real_node, deployed.namespace)
     deployed.config["servers"][0]["engine"]["max_model_len"] = 384
     main = deployed.project.folder / "__main__.py"
@@ -63,6 +66,9 @@ def test_an_upgrade_of_argument_and_runtime_loses_no_request(real_node: RealNode
         deployed.up()
         after = settled(real_node, deployed.namespace)
     whole(tally)
+    expected = plan(load(deployed.config), "node").servers[0].start.cold.container
+    for pod in after:
+        starts.add(pod["metadata"]["name"], real_node.start_seconds(pod), expected)
     assert all("384" in pod["spec"]["containers"][0]["args"] for pod in after)
     assert not {archive_of(pod) for pod in before} & {archive_of(pod) for pod in after}
 

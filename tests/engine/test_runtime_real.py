@@ -15,12 +15,14 @@ import pytest
 
 from interlock.infra.facts.supervisor import ARCHIVE
 from interlock.infra.manifests import archive as packer
+from interlock.infra.sizing.start import Reading, Start, start_time
 from interlock.runtime import board
 from interlock.runtime import silence as rule
 from tools.engine_env import env
 from tools.runtime.load import Tally
 from tools.runtime.real import RealContainer, container
 from tools.runtime.testing import until
+from tools.starts.judged import Starts
 
 LIMIT = 3.0
 """Seconds of silence that count as a hang here. The longest step of the tiny model takes some milliseconds."""
@@ -37,11 +39,14 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def engine(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealContainer]:
+def engine(archive: Path, tmp_path_factory: pytest.TempPathFactory, starts: Starts) -> Iterator[RealContainer]:
     """One engine for the tests that leave it running; the last of them drains it."""
-    made = container(archive, tmp_path_factory.mktemp("engine"))
+    made, began = container(archive, tmp_path_factory.mktemp("engine")), time.monotonic()
     try:
-        yield made.start().ready()  # type: ignore[misc]
+        made.start().ready()
+        size = sum(each.stat().st_size for each in env.model(env.folder(), "dense").iterdir())
+        starts.add("supervised", time.monotonic() - began, start_time(Start(weights=size, reading=Reading.DISK, eager=True)).container)
+        yield made
     finally:
         made.remove()
 

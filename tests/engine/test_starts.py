@@ -18,6 +18,7 @@ from tools.engine_env import env
 from tools.runtime.real import ENVIRONMENT
 from tools.runtime.testing import free_port
 from tools.starts import worker
+from tools.starts.judged import Starts
 
 # Processors have no graphs, and their kernel for experts takes no float32.
 CPU = {"dtype": "bfloat16", "enforce_eager": True}
@@ -95,11 +96,11 @@ def started(servers: Mapping[str, PlannedServer], tmp_path_factory: pytest.TempP
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_engine_starts_with_the_planned_arguments_answers_and_is_ready_within_the_planned_time(
-    name: str, servers: Mapping[str, PlannedServer], started: Mapping[str, dict[str, Any]], record_property: Any
+    name: str, servers: Mapping[str, PlannedServer], started: Mapping[str, dict[str, Any]], record_property: Any, starts: Starts
 ) -> None:
     server, found = servers[name], started[name]
     assert set(FAMILIES[name].decided) <= server.args.engine.stated().keys() - CPU.keys()
     assert found["status"] == 200, (server.args.to_argv(), found["text"], found["log"])
-    seconds, expected = found["imports"] + found["seconds"], server.start.cold.container
-    record_property("start", f"{seconds:.1f} s; planned {expected.low:.0f}, {expected.likely:.0f}, {expected.high:.0f}")
+    seconds = found["imports"] + found["seconds"]
+    record_property("start", starts.add(name, seconds, server.start.cold.container))
     assert seconds <= server.times.startup

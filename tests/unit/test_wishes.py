@@ -196,7 +196,7 @@ def test_what_only_some_networks_carry_is_named_and_not_set_over_several_nodes()
         (9.0, "0.33.0", "", ["deepep_high_throughput", "deepep_low_latency"]),
         (9.0, "0.33.0", "prefill", ["deepep_high_throughput"]),
         (10.0, "0.33.0", "decode", ["deepep_low_latency", "flashinfer_nvlink_one_sided"]),
-        (10.0, "0.11.0", "decode", []),
+        (10.0, "0.14.0", "decode", ["deepep_low_latency"]),
     ],
 )
 def test_how_ranks_on_several_nodes_may_exchange_follows_from_the_card_the_side_and_the_version(

@@ -22,7 +22,7 @@ _OWN_PODS = {"matchExpressions": [{"key": "leaderworkerset.sigs.k8s.io/name", "o
 
 
 def install(cluster: Cluster, bin_folder: Path, version: str) -> list[str]:
-    """Starts the operator in the cluster's network; returns what it made in the API, for ``remove``. Raises ToolError."""
+    """Starts the operator in the cluster's network; returns the webhooks that it made, for ``remove``. Raises ToolError."""
     row = {"module": "sigs.k8s.io/lws", "version": f"v{version}", "folder": "config", "files": [f"crd/bases/{name}" for name in CRDS]}
     row["files"] = [*row["files"], "webhook/manifests.yaml"]
     *crds, hooks = definitions(row)
@@ -33,11 +33,12 @@ def install(cluster: Cluster, bin_folder: Path, version: str) -> list[str]:
     _await(cluster, health)
     made = [_reached(cluster, hook) for hook in yaml.safe_load_all(hooks.read_text()) if hook]
     lifecycle.kubectl(cluster, "apply", "--server-side", "-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
-    return [f"{hook['kind'].lower()}/{hook['metadata']['name']}" for hook in made] + [f"crd/{_crd(name)}" for name in CRDS]
+    return [f"{hook['kind'].lower()}/{hook['metadata']['name']}" for hook in made]
 
 
 def remove(cluster: Cluster, made: list[str]) -> None:
-    """Takes the webhooks and definitions away, and ends the operator."""
+    """Takes every group and the webhooks away, and ends the operator; the definitions stay, and do nothing without it."""
+    lifecycle.kubectl(cluster, "delete", "leaderworkersets", "--all-namespaces", "--all", "--timeout=60s")
     lifecycle.kubectl(cluster, "delete", "--ignore-not-found", "--timeout=60s", *made)
     process = cluster.processes.pop(NAME, None)
     if process is not None and processes.alive(process):
@@ -90,8 +91,3 @@ def _reached(cluster: Cluster, hook: dict[str, Any]) -> dict[str, Any]:
             each["objectSelector"] = _OWN_PODS
     hook["metadata"]["name"] = f"{NAME}-{hook['metadata']['name']}"
     return hook
-
-
-def _crd(file: str) -> str:
-    group, _, plural = file.removesuffix(".yaml").partition("_")
-    return f"{plural}.{group}"

@@ -15,6 +15,8 @@ HERE = Path(__file__).parent
 LOCK = HERE / "requirements.txt"
 OVERRIDES = HERE / "overrides.txt"
 GENERATOR = HERE / "make_model.py"
+NIXL = HERE / "nixl.txt"
+"""What hands a KV cache over. It lies beside the environment, which stays as it is without it."""
 #: The Python of the stock image first; the CPU wheel is built for both.
 PYTHONS = ("3.12", "3.11")
 #: Parts of the CUDA packages that nothing opens when no GPU is there: kernels for a device, profilers, headers, static libraries.
@@ -41,13 +43,29 @@ def ensure() -> Path:
     if shutil.which("uv") is None:
         raise ToolError("no uv on PATH, which installs the engine environment: see https://docs.astral.sh/uv")
     at = folder()
-    if whole(at):
+    if whole(at) and nixl().is_dir():
         return at
     with locked(home() / "engine" / ".lock", "waiting for another build of the engine environment to end ..."):
         if not whole(at):
             require_disk(home(), NEEDED_BYTES, "the engine environment and its download cache")
             _build(at, interpreter())
+        if not nixl().is_dir():
+            _beside(at, NIXL, nixl())
     return at
+
+
+def nixl() -> Path:
+    """Where nixl lies or will lie, for PYTHONPATH."""
+    return home() / "engine" / f"nixl-{hashlib.sha256(NIXL.read_bytes()).hexdigest()[:12]}"
+
+
+def _beside(environment: Path, packages: Path, target: Path) -> None:
+    """Packages in a folder of their own, for the environment's Python."""
+    part = target.with_name(f".{target.name}")
+    shutil.rmtree(part, ignore_errors=True)
+    install = ["uv", "pip", "install", "--quiet", "--no-deps", "--python", str(python_of(environment)), "--target", str(part)]
+    _run([*install, "-r", str(packages)], f"{target.name} was not installed")
+    part.rename(target)
 
 
 def folder() -> Path:

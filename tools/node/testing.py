@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import yaml
@@ -60,6 +61,13 @@ class RealNode(LocalCluster):
     def pod(self, namespace: str, selector: str = "interlock.dev/server=chat") -> dict[str, Any]:
         """The newest of them."""
         return list(self.pods(namespace, selector).values())[-1]
+
+    @staticmethod
+    def start_seconds(pod: dict[str, Any]) -> float:
+        """Seconds from the start of a Ready pod's engine container until it was Ready."""
+        ready = next(each["lastTransitionTime"] for each in pod["status"]["conditions"] if each["type"] == "Ready")
+        began = pod["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
+        return (datetime.fromisoformat(ready) - datetime.fromisoformat(began)).total_seconds()
 
     def free_units(self) -> int:
         """How many ``nvidia.com/gpu`` no pod has."""

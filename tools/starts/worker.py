@@ -3,7 +3,9 @@
 Runs on the engine environment's Python, and imports nothing of this project. The engine's modules are imported once: each server is
 forked from there, runs the command ``vllm serve``, and forks its engine core, which on a processor it would start anew.
 
-usage: worker.py JOBS.json, a list of {"argv", "port", "route", "body", "log": file, "told": file}
+usage: worker.py JOBS.json, a list of {"argv", "port", "route", "body", "log": file, "told": file}. A job may have an "environment", and
+another one as "first": both are then up at the same time, the first is asked before, and what it hands over goes on with the request, as a
+router in front of a prefill/decode pair does it.
 """
 
 import contextlib
@@ -24,9 +26,10 @@ MODULES = ("vllm.entrypoints.cli.main", "vllm.entrypoints.cli.serve", "vllm.v1.e
            "vllm.v1.worker.cpu_worker", "vllm.v1.worker.cpu_model_runner", "vllm.v1.executor.uniproc_executor")  # fmt: skip
 
 
-def serve(argv: list[str], log: Path) -> None:
+def serve(argv: list[str], log: Path, environment: dict[str, str]) -> None:
     """In the child: the engine's own command, with its output in a file."""
     os.setsid()
+    os.environ.update(environment)
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(handle, 1)
     os.dup2(handle, 2)
@@ -48,9 +51,8 @@ def asked(port: int, route: str, body: Any = None) -> tuple[int, str]:
         connection.close()
 
 
-def ready(child: int, port: int) -> float | None:
-    """Seconds until the server answers; None when it ended or took too long."""
-    started = time.monotonic()
+def ready(child: int, port: int, started: float) -> float | None:
+    """Seconds from ``started`` until the server answers; None when it ended or took too long."""
     while time.monotonic() - started < PATIENCE:
         if os.waitpid(child, os.WNOHANG)[0]:
             return None
@@ -71,20 +73,50 @@ def end(child: int) -> None:
         os.waitpid(child, 0)
 
 
-def start(job: dict[str, Any]) -> dict[str, Any]:
-    """One server from its start to its end."""
+def forked(job: dict[str, Any]) -> int:
+    """The process of a server that was begun."""
     child = os.fork()
     if child == 0:
         try:
-            serve(job["argv"], Path(job["log"]))
+            serve(job["argv"], Path(job["log"]), job.get("environment", {}))
         except BaseException:  # a forked copy must not go on with its parent's work
             traceback.print_exc()
         finally:
             os._exit(1)
-    seconds = ready(child, job["port"])
-    status, text = asked(job["port"], job["route"], job["body"]) if seconds is not None else (0, "")
-    end(child)
-    return {"seconds": seconds, "status": status, "text": text, "log": Path(job["log"]).read_text(errors="replace")[-3000:]}
+    return child
+
+
+def start(job: dict[str, Any]) -> dict[str, Any]:
+    """One server, or a pair, from its start to its end."""
+    first = job.get("first")
+    sides = [first, job] if first else [job]
+    children, started = [forked(side) for side in sides], time.monotonic()
+    seconds = [ready(child, side["port"], started) for child, side in zip(children, sides, strict=True)]
+    told = {"seconds": seconds[-1], "status": 0, "text": ""}
+    if None not in seconds:
+        told |= pair(first, job, seconds[0]) if first else answered(job, job["body"])
+    for child in children:
+        end(child)
+    logs = (Path(side["log"]).read_text(errors="replace")[-3000:] for side in sides)
+    return {**told, "log": "\n".join(logs)}
+
+
+def answered(job: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
+    """Status and text of the answer to a job's request."""
+    status, text = asked(job["port"], job["route"], body)
+    return {"status": status, "text": text}
+
+
+def pair(first: dict[str, Any], job: dict[str, Any], seconds: float | None) -> dict[str, Any]:
+    """The request split over both sides, the same one answered whole by the first, and what the second says of the hand-over."""
+    read = answered(first, first["body"])
+    if read["status"] != 200:
+        return read
+    handed = json.loads(read["text"])["kv_transfer_params"]
+    told = answered(job, {**job["body"], "kv_transfer_params": handed})
+    whole = answered(first, job["body"])
+    metrics = [line for line in asked(job["port"], "/metrics")[1].splitlines() if line.startswith("vllm:nixl")]
+    return {**told, "whole": whole["text"], "handed": handed, "metrics": metrics, "first_seconds": seconds}
 
 
 def main(jobs: list[dict[str, Any]]) -> None:
