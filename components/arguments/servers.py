@@ -152,8 +152,7 @@ class WishesSettings(TypedDict):
 
 
 class TransferSettings(TypedDict):
-    """One side of a pair. A router in front of both has each prompt read by one side and the answer written by the other; it is not made
-    here, and without one no request is split."""
+    """One side of a pair. A router in front of both, which is not made here, sends each request to a prefill server first."""
 
     role: TransferRole
     """prefill (reads prompts, hands over their KV cache) or decode (writes the answers)."""
