@@ -88,11 +88,13 @@ def serve(settings: Settings, objects: StackObjects, space: WorkspaceObjects, pr
     filled = deploy_stores(objects, inside)
     tokens = deploy_tokens(objects, inside)
     for service in objects.rays:
-        needs = [filled[name] for name in service.needs]
-        RayServer(service.name, planned(service), _after(provider, [workspace, *ready, *tokens, *needs]))
+        stores = [filled[name] for name in service.needs]
+        RayServer(service.name, planned(service), _after(provider, [workspace, *ready, *tokens, *stores]))
+    made: dict[str, pulumi.Resource] = {}
     for server in objects.servers:
-        needs = [filled[name] for name in server.needs]
-        VllmServer(server.name, planned(server), _after(provider, [workspace, *ready, *keys, *needs]))
+        needs: list[pulumi.Resource] = [filled[name] for name in server.needs]
+        needs += [made[name] for name in server.after if name in made]
+        made[server.name] = VllmServer(server.name, planned(server), _after(provider, [workspace, *ready, *keys, *needs]))
 
 
 def _after(provider: k8s.Provider, before: list[pulumi.Resource]) -> pulumi.ResourceOptions:

@@ -79,6 +79,9 @@ class RouteSettings(TypedDict):
     """Largest request that an Ingress of class nginx lets through; its own default is 1Mi, less than an image or a long prompt."""
     paths: NotRequired[list[str]]
     """Path prefixes that are exposed."""
+    split: NotRequired[dict[str, int]]
+    """Percent of the requests that go to other servers of this stack, by name: a canary at 10, then 50, then 100, or the second colour.
+    The rest goes to this server; only for kind httproute."""
 
 
 class RuntimeSettings(TypedDict):

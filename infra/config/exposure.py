@@ -1,7 +1,7 @@
 """How a server is reached from outside the cluster."""
 
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -14,6 +14,11 @@ class RouteKind(StrEnum):
     HTTPROUTE = "httproute"
     INGRESS = "ingress"
     LOAD_BALANCER = "load-balancer"
+
+
+WHOLE = 100
+Share = Annotated[int, Field(ge=0, le=WHOLE)]
+"""Percent."""
 
 
 class RouteConfig(Config):
@@ -39,6 +44,9 @@ class RouteConfig(Config):
     """Largest request that an Ingress of class nginx lets through; its own default is 1Mi, less than an image or a long prompt."""
     paths: tuple[PathPrefix, ...] = Field(default=("/v1",), min_length=1)
     """Path prefixes that are exposed."""
+    split: dict[str, Share] = Field(default_factory=dict)
+    """Percent of the requests that go to other servers of this stack, by name: a canary at 10, then 50, then 100, or the second colour.
+    The rest goes to this server; only for kind httproute."""
 
     @property
     def section(self) -> str:
@@ -54,6 +62,11 @@ class RouteConfig(Config):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
+        if self.split and self.kind is not RouteKind.HTTPROUTE:
+            raise ValueError(f"split: kind {self.kind} leads to one Service; use httproute")
+        if sum(self.split.values()) > WHOLE:
+            told = " + ".join(map(str, self.split.values()))
+            raise ValueError(f"split: {told} = {sum(self.split.values())} percent is more than {WHOLE}")
         if self.listener and self.kind is not RouteKind.HTTPROUTE:
             raise ValueError(f"listener is a part of a Gateway, and kind {self.kind} attaches to none: remove it")
         if self.kind is RouteKind.LOAD_BALANCER and (self.tls_secret or self.paths != ("/v1",)):

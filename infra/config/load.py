@@ -15,6 +15,7 @@ from interlock.infra.config.names import unknown_names
 from interlock.infra.config.ray import Serve
 from interlock.infra.config.ray_checks import ray_problems
 from interlock.infra.config.servers import ServerConfig
+from interlock.infra.config.split import split_problems
 from interlock.infra.config.stores import StoreKind
 from interlock.infra.config.wording import worded
 from interlock.infra.engine.args import UNKNOWN
@@ -189,6 +190,7 @@ def _of_server(config: ClusterConfig, index: int, pools: list[str], stores: list
             f"{server.compile_cache!r} is a bucket, which nothing writes to: name a store that is mounted",
         )
     yield from _taken(config, index)
+    yield from split_problems(config, index)
     yield from _adapters(server, f"servers[{index}]")
     yield from not_fetched(config, index)
     yield from _directives(server.extra.pod_patch, f"servers[{index}].extra.pod_patch")

@@ -58,9 +58,14 @@ def stack_objects(config: ClusterConfig, plan: ClusterPlan) -> StackObjects:
         tenants=tuple(tenant(config, plan.stack, index) for index in range(len(config.tenants))) if platform else (),
         workspace=workspace(config, plan) if serving else None,
         stores=tuple(store_bundle(config, plan.stack, index) for index in range(len(config.stores))) if serving else (),
-        servers=tuple(server_bundle(plan, server, stores) for server in plan.servers if not server.ray) if serving else (),
+        servers=_in_order(server_bundle(plan, server, stores) for server in plan.servers if not server.ray) if serving else (),
         rays=tuple(ray_bundle(plan, service, stores) for service in plan.ray_services) if serving else (),
     )
+
+
+def _in_order(servers: Iterable[ServerObjects]) -> tuple[ServerObjects, ...]:
+    """Those last whose routes give requests to others, which have none of the kind."""
+    return tuple(sorted(servers, key=lambda each: bool(each.after)))
 
 
 def drafts(owner: str, objects: Iterable[Manifest]) -> tuple[Draft, ...]:
@@ -167,6 +172,7 @@ def server_bundle(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str,
         port=server.args.port,
         selector={key: bare(value) for key, value in {**selector(plan.stack, server.name), **entrance(server)}.items()},
         secrets=secrets_of(server),
+        after=tuple(name for name, share in server.config.route.split.items() if share) if server.config.route else (),
         first_replicas=server.replicas if server.config.autoscale else 0,
     )
 

@@ -1,10 +1,10 @@
 """Routes from outside: Gateway API HTTPRoute by default, Ingress supported."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from interlock.infra.config.exposure import RouteConfig, RouteKind
+from interlock.infra.config.exposure import WHOLE, RouteConfig, RouteKind
 from interlock.infra.manifests.carried import FACTS, route_facts
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest, server_manifest
 from interlock.infra.manifests.placed import Encoded, put
@@ -39,7 +39,7 @@ class Backend:
     """Its name."""
     prefix: str = ""
     """Path in front of the route's own ones, which the server does not see: ``/chat``."""
-    weight: int | None = None
+    weight: Any = None
     """Part of the requests, among the backends of one prefix."""
     port: int = 80
     """Its port."""
@@ -47,8 +47,18 @@ class Backend:
 
 def http_route(plan: ClusterPlan, server: PlannedServer, route: RouteConfig) -> Manifest:
     """A Gateway API HTTPRoute; its request timeout counts until the last byte of a streamed answer."""
-    spec = http_spec(route, [_backend(server)])
+    spec = http_spec(route, _backends(plan, server, route))
     return server_manifest(plan, server, "gateway.networking.k8s.io/v1", "HTTPRoute", spec=spec)
+
+
+def _backends(plan: ClusterPlan, server: PlannedServer, route: RouteConfig) -> list[Backend]:
+    """The server, and those that the route gives a part of the requests to."""
+    if not route.split:
+        return [_backend(server)]
+    others = [each for each in plan.servers if each.name in route.split]
+    rest = put(WHOLE - sum(route.split.values()), "route.split", "split")
+    parts = [replace(_backend(each), weight=put(route.split[each.name], f"route.split.{each.name}")) for each in others]
+    return [replace(_backend(server), weight=rest), *parts]
 
 
 def _backend(server: PlannedServer) -> Backend:

@@ -140,6 +140,8 @@ class ServerObjects(ObjectSet):
     """Labels of the pods that take its requests, and of no others."""
     secrets: dict[str, str]
     """Names of Secrets by use."""
+    after: tuple[str, ...] = ()
+    """Servers that must be ready first: its route gives requests to them."""
     first_replicas: int = 0
     """Replicas with which an autoscaled workload is made, and which are the scaler's after that; 0 = its own object states them."""
 

@@ -79,6 +79,7 @@ DECISIONS: Mapping[str, tuple[str, ...]] = {
     "shm": _SIZE,
     "scratch": ("model", "weights", "stores"),
     "spread": _ROOM,
+    "split": ("route",),
     "flows": ("route", "transfer", "autoscale", "network", "weights", "stores", "balance", "name", *_SIZE),
     "replicas": ("autoscale",),
     "rollout": ("rollout.strategy", "tenants", "namespace", *_ROOM),

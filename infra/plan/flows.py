@@ -9,6 +9,7 @@ from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.exposure import RouteConfig, RouteKind
 from interlock.infra.config.network import PeerConfig
 from interlock.infra.config.servers import ServerConfig
+from interlock.infra.config.split import split_of
 from interlock.infra.config.stores import StoreConfig
 from interlock.infra.engine.args import ServeArgs
 from interlock.infra.naming import label
@@ -33,7 +34,7 @@ def server_flows(
     monitoring = Flow(peers=peers(named.monitoring) or (_prometheus(server),), ports=asked, source="network.monitoring")
     called = addresses([*args.to_argv(), *env.values()]) | (set() if args.model.startswith("/") else {443})
     return PlannedFlows(
-        into=(*inside, monitoring, *joined, *_entry(config, server.route, asked)),
+        into=(*inside, monitoring, *joined, *_entry(config, server.route, asked), *_split(config, server, asked)),
         out=(DNS, *_called(called, "model"), *joined, *_stated(config)),
     )
 
@@ -101,6 +102,11 @@ def _entry(config: ClusterConfig, route: RouteConfig | None, asked: tuple[Port, 
     if route.kind is RouteKind.LOAD_BALANCER or not (stated or known):
         return [Flow(peers=(), ports=asked, source=source)]
     return [Flow(peers=stated or (Peer(namespace=known),), ports=asked, source=source)]
+
+
+def _split(config: ClusterConfig, server: ServerConfig, asked: tuple[Port, ...]) -> list[Flow]:
+    """Where requests come from that the routes of other servers give to this one."""
+    return [flow for at in split_of(config, server.name) for flow in _entry(config, config.servers[at].route, asked)]
 
 
 def _prometheus(server: ServerConfig) -> Peer:
