@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "explain": ("interlock.cli.explain", "what fills the GPU of a server"),
     "check": ("interlock.cli.check.command", "what breaks LLM serving in any Kubernetes YAML"),
     "rule": ("interlock.cli.rule", "what a finding means: reason, source, a bad and a good example"),
+    "rollback": ("interlock.cli.rollback", "a server as it was in the last good update of its stack"),
     "size": ("interlock.cli.size", "whether a model fits a GPU"),
 }
 """By name: the module, with ``arguments(parser)`` and ``run(options)``, which returns the exit code, and one line for the help."""
