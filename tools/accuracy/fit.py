@@ -23,28 +23,27 @@ from interlock.infra.sizing.terms.graphs import (
     shares_with_cpu,
     start_names,
 )
-from interlock.infra.sizing.terms.weights import loaded, packing_bytes, stored_name
+from interlock.infra.sizing.terms.weights import BESIDE_GIB, loaded, packing_bytes, stored_name
 from interlock.infra.values import GIB
 from tools.accuracy.cases import Record, inputs_of
 from tools.common import ROOT
 
 PATH = ROOT / "infra/catalog" / TABLE
-SMALL = "sampler small"
-# The laws alone: what is believed, and nothing beside the law of the fused sampler.
-_LAW = Overheads({**priors().figures, SMALL: (0.0, 0.0, 0.0)})
+SMALL, SORTED = "sampler small", "sampler sorted"
+# The laws alone: what is believed, and nothing beside the laws of the samplers.
+_LAW = Overheads({**priors().figures, SMALL: (0.0, 0.0, 0.0), SORTED: (0.0, 0.0, 0.0)})
 # From so many logs on their median is the likely value; before, what was believed counts as one log more.
 _ENOUGH = 3
 # Logs tell weights in hundredths of a GiB.
 _ROUNDED = 0.001
 # Of so many logs the outermost one at each end says nothing.
 _TRIMMED = 20
-# Weights further off are of another checkpoint than the name says, a sampler further off did not rule the peak, ratios outside are of
-# another sampler, and a value so many times above what was believed possible is of another build: nothing is learnt from them. They are
-# judged all the same.
-_OTHER_CHECKPOINT, _OTHER_16_BIT, _OTHER_PEAK, _SORTS, _BEYOND = 0.06, 0.01, 0.2, (3.0, 11.0), 1.5
-# Low ends that no log narrows: what is not on the command line may choose less (a sampler that sorts nothing; attention without a
-# workspace, whose first whole graph takes 4 MiB instead of 262; a smaller card's context).
-_OPEN_BELOW = ("sorted sampler", "graphs", "start")
+# Weights further off are of another checkpoint than the name says, a sampler further off did not rule the peak, and a value so many times
+# above what was believed possible is of another build: nothing is learnt from them. They are judged all the same.
+_OTHER_CHECKPOINT, _OTHER_16_BIT, _OTHER_PEAK, _BEYOND = 0.06, 0.01, 0.2, 1.5
+# Low ends that no log narrows: what is not on the command line may choose less (attention without a workspace, whose first whole graph
+# takes 4 MiB instead of 262; a smaller card's context).
+_OPEN_BELOW = ("graphs", "start")
 # Before any log of it, a group whose all-reduce is fused takes beside that workspace what other groups take.
 _LIKE = {"fused 2": "group 2 linked", "fused 4": "group 4 linked"}
 
@@ -130,15 +129,11 @@ def _peak(log: Record, found: Resolved) -> Iterator[Observation]:
     peak, facts = log.number("activation_peak_gib"), found.facts
     if peak is None or facts is None or facts.pooling:
         return
-    logits = min(found.sequences, found.batched_tokens) * facts.vocab_size * 4 / GIB
-    if found.v0 or not since("triton_sampler", found.version):
-        stated = found.request.max_num_seqs is not None or not found.v0
-        if stated and logits and _SORTS[0] <= peak / logits <= _SORTS[1]:
-            yield Observation("sorted sampler", peak / logits, log.thread)
-        return
     law, how = activation(found)
-    if not found.v2 and "vocabulary" in how and abs(peak - law.likely) < _OTHER_PEAK:
-        yield Observation(SMALL, peak - law.likely, log.thread)
+    if found.v2 or "vocabulary" not in how or abs(peak - law.likely) >= _OTHER_PEAK:
+        return
+    sorts = found.v0 or not since("triton_sampler", found.version)
+    yield Observation(SORTED if sorts else SMALL, peak - law.likely, log.thread)
 
 
 def _weights(log: Record, found: Resolved) -> Iterator[Observation]:
@@ -150,7 +145,8 @@ def _weights(log: Record, found: Resolved) -> Iterator[Observation]:
     off = min((weights / base - 1 for base in (likely, likely + repacked)), key=abs)
     scheme = facts.quantization.scheme if facts.quantization else None
     if abs(off) <= (_OTHER_CHECKPOINT if scheme else _OTHER_16_BIT):
-        yield Observation(stored_name(scheme), off, log.thread)
+        # What any model may hold besides is no share of its weights.
+        yield Observation(stored_name(scheme), min(off, max(off - BESIDE_GIB / likely, 0.0)), log.thread)
 
 
 def fit(seen: Iterable[Observation]) -> Overheads:
@@ -179,7 +175,7 @@ def _combined(name: str, seen: Sequence[tuple[float, str]], prior: Figure) -> Fi
         places.setdefault(thread, []).append(value)
     low, likely, high = combined(prior, list(places.values()))
     if name.startswith("weights"):  # the likely value is derived, and logs are rounded
-        return min(low, -_ROUNDED), 0.0, max(high, _ROUNDED)
+        return min(low, -_ROUNDED), 0.0, max(high, 0.0)
     return min(low, prior[0]) if name in _OPEN_BELOW else low, likely, high
 
 

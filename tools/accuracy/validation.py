@@ -65,7 +65,8 @@ _METHOD = (
     "(`infra/catalog/overheads.json`) are fitted anew on one half and on the H200 runs, and the other half is judged with them. The "
     "laws (which tensors live when, the planning of the cache, defaults by version) are read from vLLM's code and are the same in every "
     "split. Some constants besides are the same in every split and were chosen with all logs in view, which flatters the figures: those "
-    "of the law of graphs, what is believed of each figure before any log, what ranks and the warm-up take after the budget is fixed "
+    "of the law of graphs, what is believed of each figure before any log (where code bounds it, that bound), what ranks and the "
+    "warm-up take after the budget is fixed "
     "(with the one failed start that shows it, cal-185), and the guesses for drafts without a config, for DeepSeek-V4 and for the V0 "
     "engine's pass. The widths of the forward pass and of the encoders come from traced model code and "
     "the H200. A log counts when its record states model, GPU and utilization, whatever the planner answers to it. Records that say "
@@ -198,8 +199,8 @@ def verdicts(splits: Sequence[Judged]) -> str:
     return table(("group", "outcome", "logs", "fits", "unsure", "does not fit"), rows)
 
 
-def unsure(splits: Sequence[Judged]) -> str:
-    """Every log without an answer in some split, with the planner's reason."""
+def unsure_logs(splits: Sequence[Judged]) -> Mapping[str, tuple[Scored, int, int]]:
+    """By log: (case, times without an answer, times judged) of every log that has no answer in some split."""
     found: dict[str, Scored] = {}
     counts: dict[str, int] = {}
     times: dict[str, int] = {}
@@ -209,11 +210,17 @@ def unsure(splits: Sequence[Judged]) -> str:
         if case.answer["verdict"] == "unsure":
             found.setdefault(name, case)
             counts[name] = counts.get(name, 0) + 1
-    rows = [
-        [name, _model(case), "ran" if case.ran else "failed", f"{counts[name]} of {times[name]}", _plain(case.answer["reasons"][0])]
-        for name, case in sorted(found.items())
-    ]
-    return table(("log", "model", "outcome", "unsure", "why"), rows)
+    return {name: (case, counts[name], times[name]) for name, case in sorted(found.items())}
+
+
+def unsure(splits: Sequence[Judged]) -> str:
+    """Every log without an answer in some split, with the planner's reason and the fact that is missing."""
+    why, rows = json.loads(WHY.read_text("utf-8")), []
+    for name, (case, count, times) in unsure_logs(splits).items():
+        missing = why.get(name, "an NVIDIA card, or vLLM itself" if case.foreign else "not known")
+        outcome = "ran" if case.ran else "failed"
+        rows.append([name, _model(case), outcome, f"{count} of {times}", _plain(case.answer["reasons"][0]), missing])
+    return table(("log", "model", "outcome", "unsure", "why", "missing"), rows)
 
 
 def _model(case: Scored) -> str:

@@ -9,11 +9,19 @@ from interlock.infra.sizing.terms.towers import Encoder, encoder, undescribed
 from interlock.infra.values import GIB
 
 SOURCE = "tensors live at the peak of vLLM's model code (tests/engine/activation.jsonl), runs on an H200 (0.26, 0.33), public logs"
-# The sampler before 0.17 sorts the float32 logits, 9.6 to 10 copies of them; where FlashInfer is installed and
-# VLLM_USE_FLASHINFER_SAMPLER is not 0, the V1 engine sorts nothing (4.2 copies in a log of 0.11), and no command line shows which it is.
-_SORT = "sorted sampler"
-# V0: 9 of 32 logs at that figure for its default of 256 sequences, the others from 1.3 up: fewer were often set and seldom written down.
-_V0_FEWEST = 1.3
+# The sampler before 0.17 sorts the float32 logits (v1/sample/ops/topk_topp_sampler.py). Live beside them and the logits in the model's
+# dtype at the peak of torch.sort (aten/src/ATen/native/cuda/SortStable.cu, cub's segmented radix sort): sorted values (4 B), indices and
+# the indices that they start from (8 + 8), and cub's own copy of keys and indices (4 + 8). Within 0.03 GiB of 17 logs of 0.6 to 0.11.
+_SORT_BYTES = 4 + 4 + 8 + 8 + 12
+# Up to 127 rows are sorted as one list: two lists of (row, index) pairs in place of the first indices, and keys beside cub's copy. A few
+# rows more are taken as they are, so that more sequences never take less.
+_FEW_ROWS, _LIST_BYTES = 127, 4 + 4 + 8 + 8 + 8 + 4 + 12
+# FlashInfer's sampler sorts nothing: logits, masked logits and probabilities in float32. V1 took it where it was installed, from 0.11.1 on
+# where VLLM_USE_FLASHINFER_SAMPLER asks for it; no command line shows either (3.4 copies in a log of 0.13).
+_UNSORTED_BYTES = 12
+# V0: 9 of 32 logs at that figure for its default of 256 sequences, the others from 1.3 copies up: fewer were often set and seldom
+# written down.
+_V0_FEWEST_BYTES = 5
 # The fused sampler of the V1 runner: logits in the model's dtype, and 12 B in float32 (logits, probabilities, noise; traced on 0.26).
 _FUSED_BYTES = 12
 # The V2 runner's, in copies of the float32 logits: 16-bit and float32 logits (6 B; 0.239 GiB on an H200 where the law says 0.233).
@@ -66,28 +74,43 @@ def _fused_v1(found: Resolved, facts: ModelFacts, kept: float, images: Encoder |
     every multiprocessor (v1/sample/ops/topk_topp_triton.py), the experts' workspace, the encoder's outputs and its pixel values
     (v1/worker/gpu_model_runner.py::profile_run). Within 0.02 GiB of 25 logs of 0.19 on one H100.
     """
-    rows = _rows(found, facts)
-    logits = rows * facts.vocab_size * (_FUSED_BYTES + found.width)
-    batches = found.batched_tokens * (3 if found.request.pp > 1 else 1) + rows
-    bytes_ = logits + batches * facts.hidden_size * found.width + _MULTIPROCESSORS * facts.vocab_size * 4
-    beside = kept + (images.output + images.pixels if images else 0.0)
-    law = bytes_ / GIB + beside + BLAS_GIB
+    logits = _rows(found, facts) * facts.vocab_size * (_FUSED_BYTES + found.width) / GIB
+    law = logits + _MULTIPROCESSORS * facts.vocab_size * 4 / GIB + _beside_sampler(found, facts, kept, images)
     _, small, most = found.overheads.of("sampler small")
-    return 0.97 * logits / GIB, law + small, 1.01 * law + most
+    return 0.97 * logits, law + small, 1.01 * law + most
+
+
+def _beside_sampler(found: Resolved, facts: ModelFacts, kept: float, images: Encoder | None) -> float:
+    """GiB that live until the profile run ends: hidden states of the whole batch and of the sampled rows, and what encoder and experts
+    keep."""
+    batches = found.batched_tokens * (3 if found.request.pp > 1 else 1) + _rows(found, facts)
+    outputs = images.output + images.pixels if images else 0.0
+    return batches * facts.hidden_size * found.width / GIB + kept + outputs + BLAS_GIB
+
+
+def _sorted(found: Resolved, facts: ModelFacts, kept: float, images: Encoder | None) -> tuple[float, float, float]:
+    """Peak in the sampler that sorts. The low end is another sampler's, or of fewer sequences, where that cannot be told from outside."""
+    rows, stated = _rows(found, facts), found.request.max_num_seqs is not None
+    logits, beside = rows * facts.vocab_size / GIB, _beside_sampler(found, facts, kept, images)
+    less, small, more = found.overheads.of("sampler sorted")
+    in_sort = max(rows * _SORT_BYTES, min(rows, _FEW_ROWS) * _LIST_BYTES) * facts.vocab_size / GIB
+    law = in_sort + logits * found.width + beside
+    if not found.v0:
+        low = logits * (_UNSORTED_BYTES + found.width)
+    else:
+        low = logits * (_SORT_BYTES + found.width) + beside if stated else logits * _V0_FEWEST_BYTES
+    return low + less, law + small, law + more
 
 
 def _sampler(found: Resolved, facts: ModelFacts, kept: float, images: Encoder | None) -> tuple[tuple[float, float, float], str]:
     """((low, likely, high) GiB, how) of the sampler's peak in that version."""
     rows = _rows(found, facts)
-    logits = rows * facts.vocab_size * 4 / GIB
     said = f"{rows} sequences x {facts.vocab_size} vocabulary"
     if found.v0 or not since("triton_sampler", found.version):
-        fewest, usual, most = found.overheads.of(_SORT)
-        fewest = min(fewest, _V0_FEWEST) if found.v0 and found.request.max_num_seqs is None else fewest
-        return (fewest * logits, usual * logits, most * logits), f"{said} x 4 B x {usual:.3g}"
+        return _sorted(found, facts, kept, images), f"{said}, sorted, and what lives beside it"
     if not found.v2:
         return _fused_v1(found, facts, kept, images), f"{said} x {_FUSED_BYTES + found.width} B, and what lives beside it"
-    hidden = rows * facts.hidden_size * 2 / GIB
+    hidden, logits = rows * facts.hidden_size * 2 / GIB, rows * facts.vocab_size * 4 / GIB
     low, likely, high = (copies * logits for copies in _FUSED_V2)
     return (low, likely + hidden, high + hidden), f"{said} x 4 B x {_FUSED_V2[1]:g}"
 

@@ -30,8 +30,8 @@ class Loaded:
 
 # Relative uncertainty (down, up) of weights whose storage is not known: anything from 4 to 16 bits; and of a format without a figure.
 _UNKNOWN_STORAGE, _NO_FIGURE = (0.75, 0.05), (0.05, 0.1)
-# GiB that any model may hold besides: tables, buffers, rounding (0 to 0.04 on an H200).
-_BESIDE = 0.05
+# GiB that any model may hold besides, whatever its size: what the allocator does not split off, buffers (0 to 0.04 on an H200).
+BESIDE_GIB = 0.05
 # A family without a line in the table, and one with a vision or audio tower, whose shapes are less often stated in full.
 _UNKNOWN_FAMILY, _TOWER = (0.03, 0.05), (0.003, 0.005)
 # Shapes that nobody compared with the repository's own.
@@ -143,5 +143,5 @@ def loaded(found: Resolved, facts: ModelFacts) -> Loaded:
     # Hopper runs the Triton layout or Marlin's, by what the image brings.
     repacked = max(packing_bytes(found, facts, marlin=True) - packed, 0)
     low, high = likely * (1 - down) - (guess[1] - guess[0]), likely * (1 + up) + repacked + (guess[2] - guess[1])
-    gib = Estimate(low=low / GIB, likely=likely / GIB, high=high / GIB + _BESIDE)
+    gib = Estimate(low=low / GIB, likely=likely / GIB, high=high / GIB + BESIDE_GIB)
     return Loaded(gib, first.param_bytes, " + ".join(parts) + (f" - {offload / GIB:.2f} offloaded" if offload else ""))
