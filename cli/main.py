@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "plan": ("interlock.cli.plan", "what follows from a stack's configuration"),
     "render": ("interlock.cli.render", "the Kubernetes objects of a stack"),
     "nodes": ("interlock.cli.nodes", "simulated nodes for a stack's pools"),
+    "diff": ("interlock.cli.diff", "what a change of a stack's configuration does: objects, GPUs, restarts, keys, cost"),
     "explain": ("interlock.cli.explain", "what fills the GPU of a server"),
     "check": ("interlock.cli.check.command", "what breaks LLM serving in any Kubernetes YAML"),
     "rule": ("interlock.cli.rule", "what a finding means: reason, source, a bad and a good example"),

@@ -8,10 +8,8 @@ import pulumi
 
 from interlock.infra.config import ClusterConfig
 from interlock.infra.errors import ConfigError, Problem
+from interlock.stacks.kubeconfig import context_of, kubeconfig_path
 from interlock.stacks.model_files import read_cluster
-
-RUN_FOLDER = "INTERLOCK_RUN"
-"""Environment variable that moves the run folder of local control planes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ def read_settings() -> Settings:
     config = read_cluster(data, Path(pulumi.get_root_directory()), source)
     check_passphrase(config, source)
     kubeconfig = values.get("kubeconfig") or kubeconfig_path(config)
-    return Settings(stack, source, config, kubeconfig, config.target.context or f"interlock-{config.target.local}")
+    return Settings(stack, source, config, kubeconfig, context_of(config))
 
 
 def check_passphrase(config: ClusterConfig, source: str) -> None:
@@ -56,15 +54,3 @@ def check_passphrase(config: ClusterConfig, source: str) -> None:
         raise ConfigError(
             [Problem("production", f"the passphrase that encrypts the state is empty, so anybody can read it: {way}", source)]
         )
-
-
-def run_folder() -> Path:
-    """Where local control planes keep their state."""
-    return Path(os.environ.get(RUN_FOLDER) or Path.home() / ".cache" / "interlock" / "run")
-
-
-def kubeconfig_path(config: ClusterConfig) -> str:
-    """The kubeconfig file that the target names."""
-    if config.target.local:
-        return str(run_folder() / config.target.local / "kubeconfig")
-    return str(Path(config.target.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config").expanduser())

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from interlock.cli.page.markup import Html, percent, tag
 from interlock.cli.show import span
+from interlock.infra.plan.replacing import step_seconds, way
 from interlock.infra.plan.types import PlannedServer
 from interlock.infra.sizing import Estimate
 from interlock.infra.sizing.start import StartTime, Step
-from interlock.infra.values import plural
 
 _SHORT = {
     Step.PROVISION: "node",
@@ -80,21 +80,12 @@ def rollout_lines(server: PlannedServer) -> Html:
         _Part(stops + times.deregistration, times.engine_shutdown, "drains", "finishes answers", f"at most {times.engine_shutdown} s"),
     ]
     new = [_Part(begins, start, "starts", "starts")]
-    whole = max(stops + times.grace, begins + start) * 1.02
+    whole = step_seconds(server) * 1.02
     new.append(_Part(begins + start, whole - begins - start, "serves", "serves"))
-    told = f"{_way(server)}, each up to {span(whole)} at the likely start; Pulumi waits {span(times.update_timeout)} at most"
+    told = f"{way(server)}, each up to {span(whole)} at the likely start; Pulumi waits {span(times.update_timeout)} at most"
     return tag(
         "div", _line("old pod", old, whole, None), _line("new pod", new, whole, None), tag("p", told, class_="quiet"), class_="times"
     )
-
-
-def _way(server: PlannedServer) -> str:
-    """How many steps a rollout has, and who answers meanwhile."""
-    steps = 1 if server.recreate else -(-server.max_replicas // max(1, server.surge + server.unavailable))
-    if server.surge:
-        return f"a rollout starts each new replica before an old one stops: {plural(steps, 'step')}"
-    silent = server.recreate or server.max_replicas <= 1
-    return f"a rollout stops old replicas first: {plural(steps, 'step')}, {'none' if silent else 'one fewer'} answers meanwhile"
 
 
 def _line(name: str, parts: list[_Part], whole: float, limit: float | None) -> Html:

@@ -37,13 +37,13 @@ def markdown(result: Result) -> str:
     judged = [located for located in result.told() if located.open and located.finding.code != NOT_JUDGED]
     order = {file: -index for index, file in enumerate(reversed([located.finding.subject.file for located in judged]))}
     for file, group in groupby(sorted(judged, key=lambda located: order[located.finding.subject.file]), _file):
-        table = f"\n**{_cell(file)}**\n\n| | line | object | finding | fix |\n| --- | --- | --- | --- | --- |\n"
+        table = f"\n**{cell(file)}**\n\n| | line | object | finding | fix |\n| --- | --- | --- | --- | --- |\n"
         rows = "".join(_row(located) for located in group)
         if len(head) + len(body) + len(table) + len(rows) > _LIMIT:
             return f"{head}{body}\n*More findings than a comment holds: see the job's log.*\n"
         body += table + rows
     left = [
-        f"- `{_cell(item.finding.subject.file)}`: {_cell(item.finding.summary)}" for item in result.open if item.finding.code == NOT_JUDGED
+        f"- `{cell(item.finding.subject.file)}`: {cell(item.finding.summary)}" for item in result.open if item.finding.code == NOT_JUDGED
     ]
     if left and len(body) + len("\n".join(left)) < _LIMIT:
         body += "\n<details><summary>not judged</summary>\n\n" + "\n".join(left) + "\n\n</details>\n"
@@ -56,12 +56,13 @@ def _file(located: Located) -> str:
 
 def _row(located: Located) -> str:
     finding = located.finding
-    what = f"**{finding.code}** `{_cell(finding.path)}`: {_cell(finding.summary)}"
+    what = f"**{finding.code}** `{cell(finding.path)}`: {cell(finding.summary)}"
     named = f"{finding.subject.kind}/{finding.subject.name}"
-    return f"| {finding.severity.value} | {located.line} | {_cell(named)} | {what} | {_cell(finding.remedy)} |\n"
+    return f"| {finding.severity.value} | {located.line} | {cell(named)} | {what} | {cell(finding.remedy)} |\n"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """A text inside of a table of Markdown: one line, nothing of it is markup, nobody is mentioned."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ").replace("`", "'").replace("<", "&lt;").replace("@", "@&#8203;")
 
 

@@ -1,5 +1,8 @@
 """The dev stack on the real API server, scheduler and Pulumi: deployed, unchanged, edited in place, mended after a failure, gone."""
 
+import json
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -130,6 +133,38 @@ def test_an_edit_rolls_out_in_place(dev: DevStack, cluster: LocalCluster) -> Non
     edited = cluster.get("deployment", "chat", "-n", dev.config["namespace"])
     assert edited["metadata"]["uid"] == uid
     assert edited["spec"]["template"]["metadata"]["annotations"]["team.example.org/owner"] == "chat"
+
+
+def told_live(dev: DevStack) -> dict[str, Any]:
+    """What `interlock diff --against live` says of the stack's file."""
+    command = [sys.executable, "-m", "interlock.cli.main", "diff", "--stack", "dev", "--against", "live", "--json"]
+    done = subprocess.run(command, cwd=dev.project.folder, env=dev.project.environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_difference_to_the_cluster_names_what_a_preview_changes_and_nothing_else(dev: DevStack, cluster: LocalCluster) -> None:
+    assert told_live(dev)["objects"] == []
+    (server,) = dev.config["servers"]
+    before = json.loads(json.dumps(server))
+    server |= {"engine": {"max_model_len": 2048}, "route": {"host": "chat.example.org"}, "access": {"open": "asked by a test"}}
+    dev.write()
+    ops = {"added": "create", "changed": "update", "removed": "delete", "replaced": "replace"}
+    told = {(each["kind"], each["name"]): ops[each["what"]] for each in told_live(dev)["objects"]}
+    steps = {step: op for step, op in clean(dev.project.preview()).steps.items() if op != "same" and step.startswith("kubernetes:")}
+    kinds = {step: step.split("::")[0].rpartition(":")[2] for step in steps}
+    named = {(kinds[step], step.split("::")[1].removesuffix(f"-{kinds[step].lower()}")): op for step, op in steps.items()}
+    assert named == told
+    assert told[("Deployment", "chat")] == "update"
+    dev.config["servers"][0] = before
+    dev.write()
+    # By hand, in a field that the stack states.
+    cluster.kubectl("set", "image", "deployment/chat", "engine=vllm/vllm-openai:v0.1.0", "-n", dev.config["namespace"])
+    (found,) = told_live(dev)["objects"]
+    assert [field["before"] for field in found["fields"]] == ["vllm/vllm-openai:v0.1.0"]
+    clean(dev.project.run("up", "--yes", "--skip-preview", "--refresh", "--stack", "dev"))
+    assert told_live(dev)["objects"] == []
 
 
 def test_a_namespace_of_another_stack_is_refused_and_nothing_is_changed(

@@ -10,8 +10,8 @@ import pulumi
 import pytest
 import yaml
 
+from interlock.stacks.kubeconfig import RUN_FOLDER
 from interlock.stacks.program import DEBUG, run
-from interlock.stacks.settings import RUN_FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]
 DEV: dict[str, Any] = yaml.safe_load((ROOT / "Pulumi.dev.yaml").read_text("utf-8"))["config"]["interlock:cluster"]

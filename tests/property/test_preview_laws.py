@@ -14,7 +14,8 @@ from interlock.infra.manifests.render import render
 from interlock.infra.paths import at, within
 from interlock.infra.plan.decisions import reads
 from interlock.infra.plan.plan import plan
-from interlock.infra.preview import preview
+from interlock.infra.preview import preview, previewed
+from interlock.infra.preview.changes import Before, changes
 from interlock.infra.recognise import Document, recognise
 from interlock.infra.rules.findings import Finding, Severity
 from interlock.infra.rules.judge import judge
@@ -166,3 +167,19 @@ def test_what_the_plan_decided_is_never_remarked_above_info(data: dict[str, Any]
         changeable = finding.severity is Severity.ERROR and finding.value
         decided = finding.note.startswith("decided by the plan")
         assert finding.severity is Severity.INFO or changeable or not decided, finding.text()
+
+
+@FEW
+@given(written(), written())
+def test_a_change_names_every_object_that_differs_and_no_other_and_none_against_itself(one: dict[str, Any], two: dict[str, Any]) -> None:
+    before, after = (previewed(loaded(each), "laws", today=TODAY) for each in (one, two))
+    old, new = (
+        {(m["kind"], m["metadata"].get("namespace") or "", m["metadata"]["name"]): m for m in (d.manifest for d in made.objects.drafts)}
+        for made in (before, after)
+    )
+    there, back = changes(Before.of(before), after), changes(Before.of(after), before)
+    named = {(each.kind, each.namespace, each.name) for each in there.objects}
+    assert named == {key for key in {*old, *new} if old.get(key) != new.get(key)}
+    assert named == {(each.kind, each.namespace, each.name) for each in back.objects}
+    assert changes(Before.of(after), after).nothing
+    assert {each.name for each in there.servers if each.restart} <= {each.name for each in after.plan.servers}

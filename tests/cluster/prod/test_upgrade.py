@@ -21,7 +21,7 @@ from interlock.components.vllm_server import VllmServer
 from interlock.components.workspace import Workspace
 from interlock.infra.manifests.bundles import stack_objects
 from interlock.infra.plan.plan import plan
-from interlock.stacks.settings import kubeconfig_path
+from interlock.stacks.kubeconfig import kubeconfig_path
 
 read = read_stack(pulumi.get_stack(), None)
 made = plan(read.config, read.stack)
