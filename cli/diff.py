@@ -60,7 +60,7 @@ def _previewed(read: StackFile) -> Previewed:
 
 
 def read_prices(path: Path) -> Mapping[str, float]:
-    """A price table. Raises ConfigError for a file that is none, a GPU that is not known, and a price that is no number."""
+    """A price table. Raises ConfigError for a file that is none, a GPU that is not known, and a price that is not a number."""
     data = read_yaml(path)
     if not isinstance(data, dict):
         raise ConfigError([Problem("--prices", f"{path} must map names of GPUs to prices, such as h100-80gb-sxm: 2.5")])

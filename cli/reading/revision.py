@@ -43,7 +43,7 @@ def stack_at(revision: str, file: Path) -> StackFile | None:
 
 
 def _unknown(revision: str) -> str:
-    return f"{revision!r} is no revision of this repository: name a commit, a branch or a tag; a shallow clone has few of them"
+    return f"{revision!r} is not a revision of this repository: name a commit, a branch or a tag; a shallow clone has few of them"
 
 
 def _named(path: Path) -> list[str]:

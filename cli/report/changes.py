@@ -88,7 +88,7 @@ def _cards(each: Cards) -> str:
 
 
 def _tenant(name: str, what: What) -> str:
-    return f"tenant {name}: {'its key is made' if what is What.ADDED else 'its key is taken away, requests with it get 401'}"
+    return f"tenant {name}: {'its key is made' if what is What.ADDED else 'its key is removed, requests with it get 401'}"
 
 
 def _findings(made: Changes) -> list[str]:

@@ -83,7 +83,7 @@ class Changes:
     servers: tuple[ServerChange, ...]
     cards: tuple[Cards, ...]
     tenants: tuple[tuple[str, What], ...]
-    """Tenants whose keys are made or taken away."""
+    """Tenants whose keys are made or removed."""
     new: tuple[Finding, ...]
     """Findings that the change brings, those that are waived left out."""
     gone: tuple[Finding, ...]

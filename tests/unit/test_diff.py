@@ -181,7 +181,7 @@ def test_a_stack_that_was_not_there_is_new(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--stack", "prod", "--against", "nowhere"), "--against: 'nowhere' is no revision of this repository"),
+        (("--stack", "prod", "--against", "nowhere"), "--against: 'nowhere' is not a revision of this repository"),
         (("--stack", "prod", "--against", "--all"), "--against"),
         (("--stack", "prod", "--from", "no.yaml"), "cannot be read"),
         (("--stack", "prod", "--json", "--markdown"), "keep one"),
