@@ -87,7 +87,17 @@ def servers(plan: ClusterPlan, fits: Sequence[SizingResult]) -> Table:
         replicas = f"{server.replicas}-{server.max_replicas}" if server.max_replicas != server.replicas else str(server.replicas)
         way = server.why["rollout"].value if "rollout" in server.why else ""
         times = ", ".join(span(each.total.likely) for each in (server.start.cold, server.start.warm))
-        row = (server.name, server.model_id, server.pool, replicas, size(server), fit.verdict.replace("_", " "), at_once(fit), times, way)
+        row = (
+            server.name,
+            server.model_id,
+            server.pool,
+            replicas,
+            size(server),
+            fit.verdict.replace("_", " "),
+            at_once(server, fit),
+            times,
+            way,
+        )
         table.add_row(*row)
     return table
 
@@ -106,16 +116,17 @@ def size(server: PlannedServer) -> str:
     """GPUs of one replica, and how the engine divides them: ``16 = TP 8 x PP 2, 2 nodes``."""
     engine = server.args.engine
     parts = [f"{name} {count}" for name, count in (("TP", engine.tp), ("PP", engine.pp), ("DP", engine.dp)) if count > 1]
-    return f"{server.gpus}{' = ' + ' x '.join(parts) if parts else ''}{f', {server.nodes} nodes' if server.nodes > 1 else ''}"
+    spread = " + EP" if engine.enable_expert_parallel and parts else ""
+    return f"{server.gpus}{' = ' + ' x '.join(parts) if parts else ''}{spread}{f', {server.nodes} nodes' if server.nodes > 1 else ''}"
 
 
-def at_once(fit: SizingResult) -> str:
-    """Requests of the full length that the KV cache of one engine surely holds: ``63 x 16,384 tokens``."""
+def at_once(server: PlannedServer, fit: SizingResult) -> str:
+    """Requests of the full length that the KV caches of one replica surely hold: ``63 x 16,384 tokens``."""
     if fit.max_concurrency is None or not fit.max_model_len:
         return ""
     if fit.kv_needed_gib == 0:
         return "no KV cache needed"
-    return f"{int(fit.max_concurrency.low)} x {fit.max_model_len:,} tokens"
+    return f"{int(fit.max_concurrency.low) * server.args.engine.dp} x {fit.max_model_len:,} tokens"
 
 
 def span(seconds: float) -> str:

@@ -98,7 +98,7 @@ def _server(plan: ClusterPlan, server: PlannedServer, fit: SizingResult) -> Html
         "pool": server.pool,
         "replicas": replicas,
         "GPUs each": size(server),
-        "requests at once": at_once(fit),
+        "requests at once": at_once(server, fit),
         "vLLM": server.vllm or "not known",
         "pod": f"{server.cpu} cores, {server.memory} memory",
     }

@@ -1,10 +1,9 @@
 """config -> plan: every number decided, nothing judged."""
 
-from collections import Counter
-
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.naming import joined
 from interlock.infra.plan.derive.engine import engines, most_replicas
+from interlock.infra.plan.host import hosts, spare
 from interlock.infra.plan.pools import PodDemand, planned_pool, resource_name, units_beside
 from interlock.infra.plan.quota import quota_left
 from interlock.infra.plan.ray_service import changed_with, planned_services
@@ -25,14 +24,16 @@ def plan(config: ClusterConfig, stack: str) -> ClusterPlan:
         units = engine.layout.units + units_beside(server, resources[server.pool])
         demands[server.pool].append(PodDemand(server.name, most_replicas(server), units, engine.layout.nodes))
     pools = tuple(planned_pool(pool, index, demands[pool.name]) for index, pool in enumerate(config.pools))
-    asked = {pool.name: pool.asked for pool in pools}
+    asked, on = {pool.name: pool.asked for pool in pools}, hosts(config, made)
+    taken = {server.name: each.body for server, each in zip(config.servers, on, strict=True)}
     room = {
-        pool.name: Room(
-            Counter(use.units - use.asked for use in pool.use), quota_left(config, written, asked), must_pack(pool, demands[pool.name])
-        )
+        pool.name: Room(spare(pool, taken), quota_left(config, written, asked), must_pack(pool, demands[pool.name]))
         for pool, written in zip(pools, config.pools, strict=True)
     }
-    servers = tuple(planned_server(config, stack, index, engine, room[config.servers[index].pool]) for index, engine in enumerate(made))
+    servers = tuple(
+        planned_server(config, stack, index, engine, on=on[index], room=room[config.servers[index].pool])
+        for index, engine in enumerate(made)
+    )
     services = planned_services(config, stack, servers, pools)
     return ClusterPlan(
         stack=stack,

@@ -1,6 +1,5 @@
 """One server: every number decided, each with its reason."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,24 +8,23 @@ from interlock.infra.catalog.tracks import TrackImage, tracks
 from interlock.infra.catalog.vllm_flags import comes_later
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.models import ImageConfig
-from interlock.infra.config.pools import PoolConfig
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig
 from interlock.infra.engine.args import EngineArgs, ServeArgs
-from interlock.infra.facts.room import DAEMON_CORES, DAEMON_GIB
 from interlock.infra.plan.access import decide_access, middleware
 from interlock.infra.plan.derive.engine import Engine, engines, most_replicas, version_of
 from interlock.infra.plan.derive.held import held_load
 from interlock.infra.plan.flows import server_flows
 from interlock.infra.plan.holders import PlannedAccess
+from interlock.infra.plan.host import Host
 from interlock.infra.plan.layout import Layout, group_of
 from interlock.infra.plan.models import ModelShape, fit, model_shape
-from interlock.infra.plan.pools import PodDemand, resource_name, shares_per_card
+from interlock.infra.plan.pools import PodDemand, resource_name
 from interlock.infra.plan.quota import beyond_quota
 from interlock.infra.plan.ray import ray_decision
 from interlock.infra.plan.ray_service import planned_ray
 from interlock.infra.plan.reasons import Reason
-from interlock.infra.plan.rollout import decide_rollout
+from interlock.infra.plan.rollout import Spare, decide_rollout
 from interlock.infra.plan.runtime import decide_hang, decide_runtime, predicted_step, step_seconds
 from interlock.infra.plan.scratch import decide_scratch
 from interlock.infra.plan.shares import beyond_its_share
@@ -36,8 +34,7 @@ from interlock.infra.plan.stores import model_path, streaming, weights_store
 from interlock.infra.plan.times import time_budget
 from interlock.infra.plan.types import PlannedServer, PlannedStart, TimeBudget
 from interlock.infra.sizing import Estimate, SizingResult
-from interlock.infra.sizing.host import loading_memory
-from interlock.infra.values import GIB, MIB, binary, bytes_of, gib, quantity
+from interlock.infra.values import gib
 
 CACHE_DIR = "/var/cache/interlock"
 
@@ -46,16 +43,17 @@ CACHE_DIR = "/var/cache/interlock"
 class Room:
     """What a pool has left when all servers are placed."""
 
-    free: Mapping[int, int]
-    """Nodes by the units left on them."""
+    free: Mapping[Spare, int]
+    """Nodes by what is left on them."""
     quota: int | None
     """Units that the quota of the stack's namespace leaves; None without one."""
     packed: str = ""
     """Why pods must not be spread over the nodes; empty where they may."""
 
 
-def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, room: Room) -> PlannedServer:
-    """``config.servers[index]`` with every number decided; ``room``: what its pool has left when all servers are placed."""
+def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, *, on: Host, room: Room) -> PlannedServer:
+    """``config.servers[index]`` with every number decided; ``on``: what its pods take of their nodes; ``room``: what its pool has left when
+    all servers are placed."""
     server = config.servers[index]
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     image, shape = tracks()[server.track.value], model_shape(server.model, server.engine.quantization)
@@ -63,7 +61,7 @@ def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, 
     engine, lies, offloaded = made.args, made.layout, made.fit.offloaded if made.fit else 0
     demand = PodDemand(server.name, most_replicas(server), lies.units, lies.nodes)
     crowded = beyond_its_share(pool, made.part) or beyond_quota(room.quota, demand.units * demand.pods)
-    rollout = decide_rollout(server, demand, room.free, why, left=room.quota, crowded=crowded)
+    rollout = decide_rollout(server, demand, on.body, room.free, why, left=room.quota, crowded=crowded)
     store = weights_store(config, server)
     start = server_start(server, engine, pool, store, weights=shape.weight_bytes, nodes=lies.nodes)
     supervised = decide_runtime(server, f"servers[{index}]", why)
@@ -73,6 +71,7 @@ def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, 
     decide_times(server, times, start, why, waits=rollout.waits(demand.count))
     if supervised:
         decide_hang(server, times, bound, why)
+    why.update(on.why)
     args = serve_args(server, engine, times.engine_shutdown, model_path(server, store), lies.nodes, access=access, supervised=supervised)
     return PlannedServer(
         **_identity(config, index),
@@ -83,7 +82,7 @@ def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, 
         **_traffic(config, stack, server, args, environment(server, image, times.startup, lies.nodes, store), pods=lies.nodes),
         supervised=supervised,
         access=access,
-        **_host(server, pool, shape, made, why),
+        **on.needs,
         ray=planned_ray(server, engine, lies, times, why),
         **image_fields(server, image),
         **_shape_fields(shape),
@@ -93,13 +92,6 @@ def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, 
         domain=pool.domain.label if pool.domain and lies.nodes > 1 else "",
         why=why,
     )
-
-
-def _host(server: ServerConfig, pool: PoolConfig, shape: ModelShape, made: Engine, why: dict[str, Reason]) -> dict[str, Any]:
-    """Cores and memory of one pod."""
-    lies, shm, offloaded = made.layout, decide_shm(server, made.args, made.layout, why), made.fit.offloaded if made.fit else 0
-    memory = decide_memory(server, pool, shape, offloaded // lies.nodes, why, ranks=lies.ranks(made.args), shm=bytes_of(shm))
-    return {"cpu": server.cpu or decide_cpu(pool, lies.units, why), "memory": memory, "shm": shm}
 
 
 def _placed(args: ServeArgs, shape: ModelShape, spread: bool, why: dict[str, Reason]) -> dict[str, Any]:
@@ -192,53 +184,6 @@ def decide_times(server: ServerConfig, times: TimeBudget, start: PlannedStart, w
 
 def _span(seconds: Estimate) -> str:
     return f"{seconds.likely:.0f} s ({seconds.low:.0f} to {seconds.high:.0f})"
-
-
-def decide_cpu(pool: PoolConfig, gpus: int, why: dict[str, Reason]) -> str:
-    """CPU request: 2 cores and 2 more per GPU, at most a pod's even share of what its node has beside DaemonSets."""
-    units, cores = pool.gpus_per_node * shares_per_card(pool), float(quantity(pool.cpu))
-    beside = float(quantity(pool.daemon_cpu)) if pool.daemon_cpu else DAEMON_CORES
-    free = min(cores * 0.9, max(cores - beside, cores * 0.1))
-    share = free * min(gpus, units) / units
-    milli = int(min(2.0 + 2.0 * gpus, share) * 1000)
-    whole = f"{free:.1f} of the node's {pool.cpu} cores" if free < cores * 0.9 else f"90 % of the node's {pool.cpu}"
-    told = f"2 + 2 x {gpus} cores, at most {share:.1f} = {whole} x {gpus} of {units} GPUs"
-    why["cpu"] = Reason(value=f"{milli}m", reason=told)
-    return f"{milli}m" if milli % 1000 else str(milli // 1000)
-
-
-def decide_shm(server: ServerConfig, engine: EngineArgs, lies: Layout, why: dict[str, Reason]) -> str:
-    """Size of /dev/shm: the engine's queues, NCCL, and the KV blocks that vLLM keeps there instead of dropping them."""
-    queues = 8 if lies.units > 1 else 1
-    stated = engine.stated()
-    size = float(stated.get("kv_offloading_size") or 0) if stated.get("kv_offloading_backend", "native") == "native" else 0.0
-    if server.shm or not size:
-        return server.shm or f"{queues}Gi"
-    engines = max(engine.dp // lies.nodes, 1)
-    each = f"kv_offloading_size {size:g} GiB" + (f" x {engines} engines" if engines > 1 else "")
-    total = f"{queues + math.ceil(size * engines)}Gi"
-    why["shm"] = Reason(value=total, reason=f"{queues}Gi for queues and NCCL + {each} of KV blocks that are kept there")
-    return total
-
-
-def decide_memory(
-    server: ServerConfig, pool: PoolConfig, shape: ModelShape, offloaded: int, why: dict[str, Reason], *, ranks: int, shm: int
-) -> str:
-    """Memory request and limit: the processes, the page cache that reading the weights needs, and weights that stay in the host; less
-    page cache where a node has no more."""
-    if server.memory:
-        return server.memory
-    need = loading_memory(shape.weight_bytes, ranks)
-    reading = need.decided - need.processes
-    total = -(-(shm + need.decided + offloaded) // (512 * MIB)) * 512 * MIB
-    kept = f" + {binary(offloaded)} of offloaded weights" if offloaded else ""
-    told = f"/dev/shm {binary(shm)} + processes {binary(need.processes)} + {gib(reading)} to read weights through{kept}"
-    beside = bytes_of(pool.daemon_memory) if pool.daemon_memory else int(DAEMON_GIB * GIB)
-    room = (bytes_of(pool.memory) - beside) // (512 * MIB) * 512 * MIB
-    if total > room >= shm + need.tight + offloaded:
-        total, told = room, f"{told}, at most what a node has beside DaemonSets"
-    why["memory"] = Reason(value=binary(total), reason=told)
-    return binary(total)
 
 
 def image_reference(config: ImageConfig, image: TrackImage) -> str:

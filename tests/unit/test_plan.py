@@ -199,3 +199,13 @@ def test_what_costs_nothing_more_is_no_cost_and_a_rollout_that_stops_the_only_re
     assert costliest(planned({"replicas": 0})) == ()
     alone = costliest(planned({"rollout": {"strategy": "recreate"}}))
     assert "stops 1 replica before the new one starts" in alone[0].told
+
+
+@pytest.mark.parametrize(
+    ("replicas", "way", "told"),
+    [(4, "surge", "has at most 4 GPUs free"), (5, "in-place", "23.0 GiB of memory are left there, and it takes")],
+)
+def test_a_surge_pod_is_planned_only_where_its_memory_has_a_place_too(replicas: int, way: str, told: str) -> None:
+    made = planned({"replicas": replicas, "memory": "200Gi"}, pool={**POOL, "nodes": 1, "cpu": "192"}).servers[0]
+    assert made.why["rollout"].value == way
+    assert told in made.why["rollout"].reason
