@@ -96,6 +96,8 @@ def read_yaml(path: Path) -> Any:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise ConfigError([Problem("", f"is not YAML: {place}{getattr(error, 'problem', None) or error}", str(path))]) from None
+    except ValueError as error:
+        raise ConfigError([Problem("", f"holds a date or a number that does not exist: {error}", str(path))]) from None
     except RecursionError:
         raise ConfigError([Problem("", "is nested too deeply", str(path))]) from None
     # Aliases load as one shared object, but whoever walks or shows the data meets each of them anew.

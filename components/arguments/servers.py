@@ -201,7 +201,7 @@ class AdapterSettings(TypedDict):
     """One adapter."""
 
     name: str
-    """Name that clients send as ``model``."""
+    """Name that clients send as ``model``: letters, digits and . _ - / :"""
     path: str
     """Its folder in the engine's container, or its repository on the hub."""
 

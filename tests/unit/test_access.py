@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import yaml
 from rich.console import Console
 
 from interlock.cli.show import tenants
+from interlock.cli.stackfile import read_yaml
 from interlock.infra.catalog.tracks import tracks
 from interlock.infra.config import load
 from interlock.infra.errors import ConfigError
@@ -228,3 +230,9 @@ def test_the_deployers_role_reaches_secrets_only_where_tenants_have_keys(keys: b
     data = {**config(access={} if keys else {"keys": False}), "create_namespace": False}
     roles = [made for made in deployer_objects(load(data), planned(data)) if made["kind"] == "Role"]
     assert any("secrets" in rule["resources"] for role in roles for rule in role["rules"]) == keys
+
+
+def test_a_day_that_no_calendar_has_is_told(tmp_path: Path) -> None:
+    (tmp_path / "stack.yaml").write_text(BASE.replace("2027-01-31", "2027-13-31"))
+    with pytest.raises(ConfigError, match=r"does not exist: month must be in 1..12"):
+        read_yaml(tmp_path / "stack.yaml")

@@ -77,6 +77,8 @@ def test_hot_adapters_are_a_mounted_list_and_another_list_is_the_same_pod() -> N
         ({"modules": TWO, "slots": 1}, {}, "slots 1 is less than the 2 adapters in modules: raise it to 2"),
         ({}, {}, "modules is empty"),
         ({"hot": True}, {"runtime": {"supervised": False}, "access": {"keys": False}}, "servers[0].adapters.hot: the list is followed by"),
+        ({"modules": TWO, "rank": 24}, {}, "servers[0].adapters.rank: 24 is not one of 1, 8, 16, 32, 64, 128, 256, 320, 512: set it to 32"),
+        ({"modules": [{"name": "a b=c", "path": "/a"}]}, {}, "servers[0].adapters.modules[0].name: 'a b=c' is not a name"),
         ({"modules": [{"name": "a"}]}, {}, "servers[0].adapters.modules[0].path"),
     ],
 )
@@ -84,8 +86,3 @@ def test_adapters_that_cannot_be_are_refused_with_the_field(adapters: Any, serve
     with pytest.raises(ConfigError) as caught:
         planned(config(adapters, **server))
     assert told in str(caught.value)
-
-
-def test_a_rank_that_vllm_does_not_take_is_told() -> None:
-    plan = planned(config({"modules": TWO, "rank": 24}))
-    assert any("max-lora-rank" in finding.detail + finding.summary for finding in plan.findings), plan.findings

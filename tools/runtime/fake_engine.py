@@ -143,6 +143,7 @@ class Connection:
                 headers = dict(line.lower().split(": ", 1) for line in lines[1:] if line)
                 listed = [(name.encode(), value.encode()) for name, value in headers.items()]
                 self.left = int(headers.get("content-length", 0))
+                self.close = headers.get("connection") == "close"
                 await self.app({"type": "http", "method": method, "path": path, "headers": listed}, self.receive, self.send)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
@@ -159,7 +160,7 @@ class Connection:
     async def send(self, message: dict[str, Any]) -> None:
         if message["type"] == "http.response.start":
             headers = message["headers"]
-            self.chunked, self.close = (b"transfer-encoding", b"chunked") in headers, (b"connection", b"close") in headers
+            self.chunked, self.close = (b"transfer-encoding", b"chunked") in headers, self.close or (b"connection", b"close") in headers
             text = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
             self.writer.write(f"HTTP/1.1 {message['status']} x\r\n".encode() + text + b"\r\n")
             return

@@ -65,6 +65,8 @@ class Container:
     python: tuple[str, ...] = (sys.executable,)
     patience: float = 20
     known: tuple[int, ...] = ()
+    arguments: tuple[str, ...] = ()
+    """Further ones of the engine."""
     process: "subprocess.Popen[bytes]" = None  # type: ignore[assignment]
 
     def start(self, *command: str) -> "Container":
@@ -94,7 +96,7 @@ class Container:
 
     def serve(self) -> tuple[str, ...]:
         """The engine's command."""
-        return ("vllm", "serve", "tiny", "--port", str(self.port), "--middleware", MIDDLEWARE)
+        return ("vllm", "serve", "tiny", "--port", str(self.port), "--middleware", MIDDLEWARE, *self.arguments)
 
     def inside(self) -> dict[str, str]:
         """The environment of the container."""

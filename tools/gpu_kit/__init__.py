@@ -1,0 +1,1 @@
+"""Measurements that wait for a card."""
