@@ -2,12 +2,13 @@
 
 import datetime as dt
 from enum import StrEnum
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from interlock.infra.config.access import AccessConfig
 from interlock.infra.config.base import Config, Name
+from interlock.infra.config.conventions import Conventions
 from interlock.infra.config.network import NetworkConfig
 from interlock.infra.config.platform import PlatformConfig
 from interlock.infra.config.pools import PoolConfig
@@ -86,6 +87,9 @@ class ClusterConfig(Config):
     """Node pools."""
     stores: tuple[StoreConfig, ...] = ()
     """Where weights are kept."""
+    defaults: dict[str, Any] = Field(default_factory=dict)
+    """Fields of a server that every server has unless it says otherwise: mappings are merged, all else is replaced. What a server has only
+    where it states it (route, autoscale, transfer) gets its defaults there only."""
     servers: tuple[ServerConfig, ...] = ()
     """Servers."""
     service_accounts: tuple[ServiceAccountConfig, ...] = ()
@@ -94,6 +98,8 @@ class ClusterConfig(Config):
     """RayServices that several servers share, or that need more than the defaults."""
     access: AccessConfig = AccessConfig()
     """Tenants whose keys open the engines."""
+    conventions: Conventions = Conventions()
+    """What goes onto every object and into every pod."""
     network: NetworkConfig = NetworkConfig()
     """Who may talk to the engines."""
     platform: PlatformConfig = PlatformConfig()

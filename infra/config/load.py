@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 
 from interlock.infra.catalog.images import image_reference
 from interlock.infra.config.cluster import ClusterConfig, Scope
+from interlock.infra.config.defaults import default_problems, with_defaults, written
 from interlock.infra.config.filled import not_fetched
 from interlock.infra.config.layer import undone
 from interlock.infra.config.names import unknown_names
@@ -30,10 +31,13 @@ def load(data: object, source: str = "") -> ClusterConfig:
     """The configuration in ``data`` (the value of ``interlock:cluster``). Raises ConfigError with every problem found."""
     if not isinstance(data, Mapping):
         raise ConfigError([Problem("interlock:cluster", f"is {_kind(data)}, not a mapping with keys such as pools and servers", source)])
+    if wrong := default_problems(data, source):
+        raise ConfigError(wrong)
     try:
-        config = ClusterConfig.model_validate(data)
+        config = ClusterConfig.model_validate(with_defaults(data))
     except ValidationError as error:
-        raise ConfigError([each for detail in _first_causes(error.errors()) for each in _problems(detail, data, source)]) from None
+        told = [each for detail in _first_causes(error.errors()) for each in _problems(detail, data, source)]
+        raise ConfigError(list(dict.fromkeys(told))) from None
     found = (*_references(config), *_access(config), *ray_problems(config), *unknown_names(config))
     problems = [Problem(path, message, source) for path, message in found]
     if problems:
@@ -63,15 +67,15 @@ def dotted(location: Iterable[str | int]) -> str:
 def _problems(detail: ErrorDetails, data: Mapping[str, Any], source: str) -> Iterator[Problem]:
     """One problem, or one for each argument of an engine."""
     if detail["type"] == UNKNOWN:
-        place = dotted(detail["loc"])
-        yield from (Problem(f"{place}.{name}", text, source) for name, text in detail["ctx"]["found"])
+        found = detail["ctx"]["found"]
+        yield from (Problem(dotted(written(data, (*detail["loc"], name))), text, source) for name, text in found)
     else:
         yield _problem(detail, data, source)
 
 
 def _problem(detail: ErrorDetails, data: Mapping[str, Any], source: str) -> Problem:
     location = detail["loc"]
-    path = dotted(part for part in location if part != "[key]")
+    path = dotted(part for part in written(data, location) if part != "[key]")
     if detail["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(location[-1]), _siblings(location[:-1]), n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; known keys here: {', '.join(sorted(_siblings(location[:-1])))}"

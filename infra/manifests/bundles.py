@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from interlock.infra.config.cluster import ClusterConfig, Scope
+from interlock.infra.config.conventions import Conventions
 from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.platform import GpuLayerKind
 from interlock.infra.config.pools import Allocation, PoolBackend, Sharing
@@ -10,6 +11,7 @@ from interlock.infra.config.ray import RayUpgrade
 from interlock.infra.config.stores import Keep, StoreConfig, StoreKind
 from interlock.infra.manifests.accounts import account_objects
 from interlock.infra.manifests.common import selector
+from interlock.infra.manifests.conventions import with_conventions
 from interlock.infra.manifests.device_plugin import device_plugin_objects, plugin_pools
 from interlock.infra.manifests.mig import mig_objects
 from interlock.infra.manifests.namespace import namespace_object
@@ -51,7 +53,7 @@ def stack_objects(config: ClusterConfig, plan: ClusterPlan) -> StackObjects:
     """All objects of the stack, by family."""
     platform, serving = config.scope is not Scope.SERVING, config.scope is not Scope.PLATFORM
     stores = {store.name: store for store in config.stores}
-    return StackObjects(
+    made = StackObjects(
         priorities=priorities(config, plan) if platform else PriorityObjects(()),
         gpu_layer=gpu_layer(config, plan.stack) if platform else GpuLayerObjects(()),
         pools=tuple(node_pool(config, plan.stack, index) for index in range(len(config.pools))) if platform else (),
@@ -61,6 +63,7 @@ def stack_objects(config: ClusterConfig, plan: ClusterPlan) -> StackObjects:
         servers=_in_order(server_bundle(plan, server, stores) for server in plan.servers if not server.ray) if serving else (),
         rays=tuple(ray_bundle(plan, service, stores) for service in plan.ray_services) if serving else (),
     )
+    return made if config.conventions == Conventions() else made.changed(lambda draft: with_conventions(config, draft))
 
 
 def _in_order(servers: Iterable[ServerObjects]) -> tuple[ServerObjects, ...]:

@@ -131,6 +131,7 @@ CONFIG_ROOTS = (
     "service_accounts[",
     "platform",
     "namespace",
+    "conventions",
     "network",
     "production",
     "waivers",

@@ -52,9 +52,12 @@ def prefetch_objects(config: ClusterConfig, store: StoreConfig, stack: str) -> l
     return [_job(config, store, each, node, stack) for each in store.prefetch for node in nodes]
 
 
-def job_name(store: StoreConfig, prefetch: PrefetchConfig, node: str) -> str:
+def job_name(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, node: str) -> str:
     """Name of a Job: a changed revision, runtime or image makes another Job, the same ones find it done."""
-    return joined(store.name, "fetch", content_hash([prefetch.model_dump(mode="json"), node, digest(), tools_image()]))
+    # What a Job's pod is made of can never be changed: other ways out of the cluster make another Job.
+    ways = config.conventions.model_dump(mode="json", include={"registry", "proxy", "certificates"}, exclude_none=True)
+    made_of = [prefetch.model_dump(mode="json"), node, digest(), tools_image(), *([ways] if ways else [])]
+    return joined(store.name, "fetch", content_hash(made_of))
 
 
 def _job(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, node: str, stack: str) -> Manifest:
@@ -75,7 +78,7 @@ def _job(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, no
         "podFailurePolicy": {"rules": [never, {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]},
         "template": {"metadata": {"labels": names}, "spec": _pod(config, store, prefetch, node, stack)},
     }
-    return manifest("batch/v1", "Job", job_name(store, prefetch, node), put(config.namespace, "namespace"), names, spec=spec)
+    return manifest("batch/v1", "Job", job_name(config, store, prefetch, node), put(config.namespace, "namespace"), names, spec=spec)
 
 
 def _pod(config: ClusterConfig, store: StoreConfig, prefetch: PrefetchConfig, node: str, stack: str) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What one family of objects is: the objects in the order in which they must exist, and what others need to know of them."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from interlock.infra.config.stores import Keep
 from interlock.infra.manifests.node_pools import PoolIntent
@@ -21,6 +22,9 @@ class ObjectSet:
     def manifests(self) -> list[Manifest]:
         """The objects."""
         return [draft.manifest for draft in self.drafts]
+
+
+AnySet = TypeVar("AnySet", bound=ObjectSet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +229,23 @@ class StackObjects:
         yield from (self.priorities, self.gpu_layer, *self.pools, *self.tenants)
         yield from () if self.workspace is None else (self.workspace,)
         yield from (*self.stores, *self.rays, *self.servers)
+
+    def changed(self, change: Callable[[Draft], Draft]) -> "StackObjects":
+        """The same families, each object changed."""
+
+        def made(each: AnySet) -> AnySet:
+            return replace(each, drafts=tuple(map(change, each.drafts)))
+
+        return StackObjects(
+            priorities=made(self.priorities),
+            gpu_layer=made(self.gpu_layer),
+            pools=tuple(map(made, self.pools)),
+            tenants=tuple(map(made, self.tenants)),
+            workspace=made(self.workspace) if self.workspace else None,
+            stores=tuple(map(made, self.stores)),
+            servers=tuple(map(made, self.servers)),
+            rays=tuple(map(made, self.rays)),
+        )
 
     @property
     def drafts(self) -> tuple[Draft, ...]:

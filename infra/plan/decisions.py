@@ -80,7 +80,7 @@ DECISIONS: Mapping[str, tuple[str, ...]] = {
     "scratch": ("model", "weights", "stores"),
     "spread": _ROOM,
     "split": ("route",),
-    "flows": ("route", "transfer", "autoscale", "network", "weights", "stores", "balance", "name", *_SIZE),
+    "flows": ("route", "transfer", "autoscale", "network", "conventions", "weights", "stores", "balance", "name", *_SIZE),
     "replicas": ("autoscale",),
     "rollout": ("rollout.strategy", "tenants", "namespace", *_ROOM),
     "startup": _START,

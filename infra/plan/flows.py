@@ -32,7 +32,7 @@ def server_flows(
     clients = (Peer(namespace=config.namespace),) if named.clients is None else peers(named.clients)
     inside = [Flow(peers=clients, ports=asked, source="network.clients")] if clients else []
     monitoring = Flow(peers=peers(named.monitoring) or (_prometheus(server),), ports=asked, source="network.monitoring")
-    called = addresses([*args.to_argv(), *env.values()]) | (set() if args.model.startswith("/") else {443})
+    called = addresses([*args.to_argv(), *env.values(), *_proxy(config)]) | (set() if args.model.startswith("/") else {443})
     return PlannedFlows(
         into=(*inside, monitoring, *joined, *_entry(config, server.route, asked), *_split(config, server, asked)),
         out=(DNS, *_called(called, "model"), *joined, *_stated(config)),
@@ -41,7 +41,7 @@ def server_flows(
 
 def store_flows(config: ClusterConfig, store: StoreConfig) -> PlannedFlows:
     """The traffic of the Jobs that fill ``store``: nobody asks them, and they ask the hub, which sends large files from other hosts."""
-    called = addresses(each.address for each in store.prefetch) | {443}
+    called = addresses([*(each.address for each in store.prefetch), *_proxy(config)]) | {443}
     return PlannedFlows(out=(DNS, *_called(called, "prefetch"), *_stated(config)))
 
 
@@ -118,6 +118,10 @@ def _prometheus(server: ServerConfig) -> Peer:
 def _called(ports: Iterable[int], source: str) -> list[Flow]:
     made = tuple(Port(number=each) for each in sorted(set(ports)))
     return [Flow(peers=(), ports=made, source=source)] if made else []
+
+
+def _proxy(config: ClusterConfig) -> list[str]:
+    return [config.conventions.proxy.url] if config.conventions.proxy else []
 
 
 def _stated(config: ClusterConfig) -> list[Flow]:
