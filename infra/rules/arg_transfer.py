@@ -9,7 +9,7 @@ from interlock.infra.catalog.pairs import Side, on_failure, standing, was_read
 from interlock.infra.catalog.versions import newest
 from interlock.infra.facts import Bundle, Fact, Place, Workload, known, unknown
 from interlock.infra.rules.findings import Severity
-from interlock.infra.rules.reading.pairs import DECODE, PREFILL, Pair, connectors, over_nixl, pairs, role
+from interlock.infra.rules.reading.pairs import DECODE, PREFILL, Pair, connectors, named, over_nixl, pairs, role
 from interlock.infra.rules.reading.planner import facts_of
 from interlock.infra.rules.reading.relations import member
 from interlock.infra.rules.reading.units import engine_containers, where
@@ -142,7 +142,7 @@ def sides_agree(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
             yield from (hit for row in standing(version or newest()) for hit in _compared(row, pair, version))
         elif not set(connectors(pair.prefill)) & set(connectors(pair.decode)):
             mine, other = connectors(pair.decode), connectors(pair.prefill)
-            text = f"the connector is {', '.join(mine)} here and {', '.join(other)} in {pair.prefill.origin.name}: nothing is handed over"
+            text = f"the connector is {', '.join(mine)} here and {', '.join(other)} in {named(pair)}: nothing is handed over"
             place = where(pair.decode, Place.ARGS, pair.decode.engine.flag("kv-transfer-config"))
             yield Hit(place, text, "name one connector on both sides", mine[0], severity=Severity.WARNING, origin=pair.decode.origin)
 
@@ -152,7 +152,7 @@ def _compared(row: Side, pair: Pair, version: Version | None) -> Iterable[Hit]:
     if not (mine.known and other.known) or _TESTS[row.test](other.get(), mine.get(), pair) or (row.hashed and _unchecked(pair)):
         return
     sure = row.severity == "error" and version is not None and was_read(version)
-    text = f"{row.of} is {mine.get()} here and {other.get()} in {pair.prefill.origin.name}, which hands over the KV cache: {row.effect}"
+    text = f"{row.of} is {mine.get()} here and {other.get()} in {named(pair)}, which hands over the KV cache: {row.effect}"
     at, also = where(pair.decode, Place.ARGS, mine), ((pair.prefill.origin, where(pair.prefill, Place.ARGS, other)),)
     level = Severity.ERROR if sure else Severity.WARNING
     yield Hit(at, text, f"give both the same: {other.get()}", str(mine.get()), severity=level, origin=pair.decode.origin, also=also)

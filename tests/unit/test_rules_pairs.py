@@ -123,6 +123,17 @@ def test_both_sides_of_one_inference_service_are_a_pair() -> None:
     assert not levels("ARG-022", service)
 
 
+def test_both_sides_of_a_charts_values_are_a_pair() -> None:
+    def half(image: str) -> Manifest:
+        transfer = json.dumps({"kv_connector": "NixlConnector", "kv_role": "kv_both", "kv_load_failure_policy": "fail"})
+        box = {"image": f"vllm/vllm-openai:{image}", "modelCommand": "vllmServe", "args": ["--kv-transfer-config", transfer]}
+        return {"create": True, "replicas": 1, "containers": [box]}
+
+    values: Manifest = {"modelArtifacts": {"uri": f"hf://{MODEL}", "name": MODEL}, "prefill": half("v0.32.0"), "decode": half("v0.33.0")}
+    assert levels("ARG-022", values) == ["error"]
+    assert not levels("ARG-022", {**values, "prefill": half("v0.33.0")})
+
+
 def test_a_request_whose_cache_does_not_arrive_is_remarked_on_where_nobody_decided() -> None:
     def undecided(image: str) -> list[str]:
         return levels("ARG-024", side("prefill", image=image), side("decode", image=image, kv_load_failure_policy=None))

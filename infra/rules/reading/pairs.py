@@ -50,11 +50,21 @@ def role(workload: Workload) -> str:
         return _ROLES[stated.get()]
     if not connectors(workload):
         return ""
-    if workload.origin.path == "spec.prefill":
-        return PREFILL
+    if _part(workload) in (PREFILL, DECODE):
+        return _part(workload)
     label = groups()["role"]
     named = {pod.labels[label] for pod in workload.pods if label in pod.labels}
     return str(groups()["roles"].get(named.pop(), "")) if len(named) == 1 else ""
+
+
+def _part(workload: Workload) -> str:
+    """The part of an object, or of a chart's values, that makes the engine: ``prefill`` of ``spec.prefill``."""
+    return workload.origin.path.rpartition(".")[2]
+
+
+def named(pair: Pair) -> str:
+    """The prefill side in words: by its object, or as that side of the one object that has both."""
+    return pair.prefill.origin.name if pair.prefill.origin.name != pair.decode.origin.name else "its prefill side"
 
 
 def pairs(bundle: Bundle) -> tuple[Pair, ...]:
@@ -98,7 +108,10 @@ def _by_key(workloads: Sequence[Workload], tie: Keys) -> Mapping[Any, list[Workl
 
 def _object(workload: Workload) -> Iterable[Any]:
     origin = workload.origin
-    return [(origin.file, origin.document, origin.kind, origin.name)] if origin.kind == "LLMInferenceService" else []
+    whole = (origin.file, origin.document, origin.kind, origin.name)
+    if origin.kind == "LLMInferenceService":
+        return [whole]
+    return [(*whole, origin.path.rpartition(".")[0])] if _part(workload) in (PREFILL, DECODE) else []
 
 
 def _pools(workload: Workload, bundle: Bundle) -> Iterable[Any]:
