@@ -44,7 +44,8 @@ def _selector(root: Node, origin: Origin) -> Iterator[DocumentProblem]:
 def _mounts(root: Node, pod: Node, origin: Origin) -> Iterator[DocumentProblem]:
     """The API server refuses mounts of volumes that the pod does not have: told once, however many they are."""
     names = {volume["name"].string() for volume in pod["volumes"].items()}
-    names |= {claim.at("metadata", "name").string() for claim in root.at("spec", "volumeClaimTemplates").items()}
+    for claims in (root.at("spec", "volumeClaimTemplates"), root.at("spec", "leaderWorkerTemplate", "volumeClaimTemplates")):
+        names |= {claim.at("metadata", "name").string() for claim in claims.items()}
     if pod["volumes"].unknown or any(volume.unknown or volume["name"].unknown for volume in pod["volumes"].items()):
         return
     mounted = [mount["name"] for container in _containers(pod) for mount in container["volumeMounts"].items()]

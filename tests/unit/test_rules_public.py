@@ -109,3 +109,61 @@ def test_a_claim_that_a_graph_names_is_used() -> None:
     }
     assert worst("STO-003", claim, graph) == "none"
     assert worst("STO-003", claim, server()) == "warning"
+
+
+def grouped(**template: object) -> Manifest:
+    """A LeaderWorkerSet with fields of v0.10."""
+    made = server()["spec"]["template"]
+    spec = {"replicas": 2, "leaderWorkerTemplate": {"size": 1, "workerTemplate": made, **template}}
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "chat", "namespace": "models"},
+        "spec": spec,
+    }
+
+
+def test_claims_and_policies_of_newer_groups_are_known() -> None:
+    claims = [{"metadata": {"name": "weights"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "50Gi"}}}}]
+    group = grouped(
+        volumeClaimTemplates=claims, restartPolicy="RecreateGroupAfterStart", persistentVolumeClaimRetentionPolicy={"whenDeleted": "Retain"}
+    )
+    group["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["volumeMounts"].append(
+        {"name": "weights", "mountPath": "/models"}
+    )
+    assert not [each.summary for each in found(group) if each.code.startswith("DOC")]
+    assert worst("DOC-002", grouped(restartPolicy="Always")) == "error"
+
+
+def newer(**fields: object) -> Manifest:
+    made = ray("vllm/vllm-openai:v0.33.0")
+    made["spec"] |= {"rayVersion": "2.60.0", **fields}
+    made["spec"]["workerGroupSpecs"][0]["template"]["spec"]["containers"][0]["command"] = ["vllm", "serve", "Qwen/Qwen3-8B"]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("fault", "fields"),
+    [
+        ("", {"networkPolicy": {"mode": "DenyAllIngress", "head": {"ingressRules": [{}]}}}),
+        ("ray-policy-of-the-open-side", {"networkPolicy": {"mode": "DenyAllEgress", "head": {"ingressRules": [{}]}}}),
+        ("", {"gcsFaultToleranceOptions": {"backend": "rocksdb", "storage": {"claimName": "gcs"}}}),
+        ("ray-embedded-store-beside-redis", {"gcsFaultToleranceOptions": {"backend": "rocksdb", "redisAddress": "redis:6379"}}),
+        ("ray-embedded-store-claim", {"gcsFaultToleranceOptions": {"backend": "rocksdb", "storage": {"claimName": "gcs", "size": "1Gi"}}}),
+        ("ray-redis-with-a-store", {"gcsFaultToleranceOptions": {"redisAddress": "redis:6379", "storage": {"size": "1Gi"}}}),
+        ("", {"autoscalerOptions": {"version": "v2"}, "enableInTreeAutoscaling": True}),
+        ("ray-scaler-command-by-hand", {"autoscalerOptions": {"env": [{"name": "KUBERAY_GEN_AUTOSCALER_START_CMD", "value": "1"}]}}),
+    ],
+)
+def test_what_the_newest_kuberay_refuses_of_its_own_fields(fault: str, fields: Manifest) -> None:
+    told = [each.fault for each in found(newer(**fields)) if each.code in ("DOC-002", "DOC-004")]
+    assert told == ([fault] if fault else [])
+
+
+@pytest.mark.parametrize(
+    ("version", "told"), [("2.60.0", []), ("2.55.1", ["ray-priority-of-an-old-ray"]), ("2.9.0", ["ray-priority-of-an-old-ray"])]
+)
+def test_the_priority_of_a_worker_group_needs_a_newer_ray(version: str, told: list[str]) -> None:
+    cluster = newer(rayVersion=version)
+    cluster["spec"]["workerGroupSpecs"][0]["priority"] = 5
+    assert [each.fault for each in found(cluster) if each.code in ("DOC-002", "DOC-004")] == told

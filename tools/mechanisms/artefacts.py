@@ -61,7 +61,10 @@ def _reader(path: Path, part: Part) -> Reader:
 
 
 def folder(artefact: Artefact, version: str) -> Path:
-    """Where one version lies, fetched once. Raises ToolError."""
+    """Where one version lies, fetched once, or put there by hand where no registry hands it out. Raises ToolError."""
+    own = home() / "mechanisms" / artefact.name / version
+    if own.is_dir():
+        return own
     if artefact.registry == "wheel":
         return python_files(artefact.package, version, home() / "mechanisms" / artefact.name / version)
     return _module(f"{artefact.package}@{version}")
