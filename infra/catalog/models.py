@@ -26,8 +26,10 @@ class Entry:
     """The repository's own config.json was read; an alias or a variant shares another's shapes, and may differ in length."""
 
     proven: frozenset[str] = frozenset()
-    """Fields of an entry that is not verified which something else proves: a copy without an address, another project's table that is made
-    from the repository, an error text of vLLM about this model."""
+    """Fields of an entry that is not verified which something else proves: a copy without an address or one that transformers saved again,
+    another project's table that is made from the repository, an error text of vLLM about this model."""
+    taken: str | None = None
+    """The id of the catalog whose config this is, where the name that was looked up is not one itself."""
 
     @property
     def exact_length(self) -> bool:
@@ -64,6 +66,8 @@ _STORED: tuple[tuple[str, str], ...] = (
 )
 # Parts that change nothing about the shapes and say nothing about the storage.
 _SILENT = (r"[-_.](bf16|fp16|bfloat16|float16)$", r"[-_.](qat|hf|ckpt|safetensors|unsloth)$", r"[-_.]qat(?=[-_.])", r"[-_.]dynamic$")
+# Bits per weight by a word of the name.
+_BITS = {"fp8": 8, "w8a8": 8, "awq": 4, "gptq": 4, "nvfp4": 4, "int4": 4, "w4a16": 4}
 # Publishers whose repositories are all in one format, which the name then need not repeat.
 _PUBLISHERS = {"mlx-community": "mlx"}
 
@@ -228,7 +232,7 @@ def _in_brackets(name: str) -> Entry | None:
     """The model that stands in brackets behind a name of somebody's own: ``our-chat (Qwen/Qwen3-8B)``; a word among others is not one."""
     parts = (part.strip() for inside in re.findall(r"\(([^()]*)\)", name) for part in inside.split(","))
     found = next((each for part in parts if part and " " not in part and (each := find(part)) is not None), None)
-    return replace(found, name=name, own=False) if found is not None else None
+    return replace(found, name=name, own=False, taken=found.taken or found.name) if found is not None else None
 
 
 def of_its_maker(name: str) -> bool:
@@ -250,9 +254,24 @@ def _variant(name: str, known: str, stored: str | None) -> Entry:
     beside = None if stored or declared else stored_words(name)
     own = stored or beside or base.quantization
     kept = base.checkpoint_bytes if not stored and not beside else None
-    return Entry(name, base.config, base.source, base.date, base.verified, own, kept, proven=base.proven)
+    return Entry(name, base.config, base.source, base.date, base.verified, own, kept, proven=base.proven, taken=known)
 
 
 def names() -> tuple[str, ...]:
     """All ids of the catalog, without aliases."""
     return tuple(_tables()[0])
+
+
+@cache
+def siblings(name: str) -> tuple[tuple[str, int], ...]:
+    """(id, bits) of models of the catalog that are the same one in fewer bits, the most bits first."""
+    models, aliases = _tables()
+    plain = name.rsplit("/", 1)[-1].lower()
+
+    def bits(other: str) -> int:
+        rest = other.rsplit("/", 1)[-1].lower().removeprefix(plain)
+        return max((size for word, size in _BITS.items() if word in rest), default=0)
+
+    listed = [other for other in (*models, *aliases) if other != name]
+    same = [(other, bits(other)) for other in listed if other.rsplit("/", 1)[-1].lower().startswith(f"{plain}-")]
+    return tuple(sorted(((other, size) for other, size in same if size), key=lambda each: (-each[1], each[0])))

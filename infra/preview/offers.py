@@ -4,11 +4,10 @@ import datetime as dt
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 from typing import Any
 
-from interlock.infra.catalog.tables import table
+from interlock.infra.catalog.models import siblings
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.load import load
 from interlock.infra.config.servers import ServerConfig
@@ -153,23 +152,7 @@ def _in_the_host(server: PlannedServer, stated: dict[str, Any]) -> Iterator[_Way
 
 def _smaller_models(written: ServerConfig) -> Iterator[_Way]:
     """The same model of the catalog in fewer bits; where its size was left to the plan it may take fewer cards too."""
-    for name in siblings(written.model.id):
+    for name, _ in siblings(written.model.id):
         changes = [("model.id", name), ("model.revision", None), ("model.path", None), ("model.config", None), ("model.weights_gib", None)]
         kept = [(field, value) for field, value in changes if value or getattr(written.model, field.partition(".")[2])]
         yield _Way("model", tuple(kept), "a quantized checkpoint: slightly less exact answers")
-
-
-@cache
-def siblings(name: str) -> tuple[str, ...]:
-    """Models of the catalog that are the same one in fewer bits, the most bits first."""
-    tables = table("models.json")
-    plain = name.rsplit("/", 1)[-1].lower()
-    bits = {"fp8": 8, "w8a8": 8, "awq": 4, "gptq": 4, "nvfp4": 4, "int4": 4, "w4a16": 4}
-
-    def rank(other: str) -> int:
-        rest = other.rsplit("/", 1)[-1].lower().removeprefix(plain)
-        return max((size for word, size in bits.items() if word in rest), default=0)
-
-    listed = [other for other in (*tables["models"], *tables["aliases"]) if other != name]
-    same = [other for other in listed if other.rsplit("/", 1)[-1].lower().startswith(f"{plain}-") and rank(other)]
-    return tuple(sorted(same, key=lambda other: (-rank(other), other)))

@@ -41,8 +41,8 @@ def _way(suggestion: Suggestion, workload: Workload) -> str:
     if not isinstance(ranks, int) or not all(each.known for each in others):
         flag, _, value = suggestion.text.partition(" ")
         return f"set {flag} to {value}" if flag.startswith("--") and value.replace(".", "").isalnum() else suggestion.text
-    whole = ranks * prod(each.get() for each in others)
-    return f"set --tensor-parallel-size to {ranks} and ask for {whole} GPUs per replica"
+    whole, (_, _, beside) = ranks * prod(each.get() for each in others), suggestion.text.partition(" with ")
+    return f"set --tensor-parallel-size to {ranks} and ask for {whole} GPUs per replica{f', with {beside}' if beside else ''}"
 
 
 @rule(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from interlock.infra.catalog.gpus import Gpu, gpu, memory_of_class
+from interlock.infra.catalog.models import find
 from interlock.infra.catalog.overheads import Overheads, fitted
 from interlock.infra.catalog.versions import meant, newest, since, value
 from interlock.infra.catalog.vllm_defaults import batch_defaults, v2_architectures
@@ -155,7 +156,12 @@ def _batches(request: SizingRequest, version: Version, memory: Estimate | None, 
 
 
 def _unknown(request: SizingRequest, filled: dict[str, object]) -> tuple[str, ...]:
-    return tuple(f"{name} is not stated: {value} taken" for name, value in filled.items() if getattr(request, name) is None)
+    told = [f"{name} is not stated: {value} taken" for name, value in filled.items() if getattr(request, name) is None]
+    entry = find(request.model) if request.model and request.config is None else None
+    if entry is not None and entry.taken is not None:
+        stored = f" stored as {entry.quantization}," if entry.quantization else ""
+        told.insert(0, f"{request.model} is not in the catalog: the shapes of {entry.taken},{stored} taken")
+    return tuple(told)
 
 
 _FILLED = ("vllm_version", "gpu_memory_utilization", "max_model_len", "max_num_seqs", "max_num_batched_tokens")

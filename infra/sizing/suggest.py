@@ -1,16 +1,21 @@
 """What would fit: changes that are checked with the same sizing before they are offered."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Any
 
 from interlock.infra.catalog.gpus import gpu, gpus
+from interlock.infra.catalog.models import siblings
 from interlock.infra.sizing.described import model_of
 from interlock.infra.sizing.request import SizingRequest
 from interlock.infra.sizing.result import SizingResult, Suggestion, Verdict
 
 _USUAL_SHARE = 0.9
 """Of a card that an engine has alone."""
+_CAREFUL_SHARE = 0.85
+_SHORTEST = 4096
+"""Fewest tokens of context for which more ranks are offered."""
 Sizer = Callable[[SizingRequest], SizingResult]
 
 
@@ -32,13 +37,37 @@ def _parallel(request: SizingRequest) -> Iterator[tuple[dict[str, Any], str]]:
             yield {"tp": tp}, f"--tensor-parallel-size {tp}"
 
 
-def _stored(request: SizingRequest) -> Iterator[tuple[dict[str, Any], str]]:
+def _cached(request: SizingRequest) -> Iterator[tuple[dict[str, Any], str]]:
     if request.kv_cache_dtype in (None, "auto"):
         yield {"kv_cache_dtype": "fp8"}, "--kv-cache-dtype fp8"
-    if request.quantization is None and request.config is None:
+
+
+def _stored(request: SizingRequest) -> Iterator[tuple[dict[str, Any], str]]:
+    """Checkpoints in fewer bits, with one that the catalog lists where there is one."""
+    if request.quantization is None and request.config is None and not request.checkpoint_bytes:
         if _takes_fp8(request):
-            yield {"quantization": "fp8"}, "an fp8 checkpoint"
-        yield {"quantization": "awq"}, "a 4-bit checkpoint (AWQ)"
+            yield {"quantization": "fp8"}, f"an fp8 checkpoint{_such_as(request, 8)}"
+        yield {"quantization": "awq"}, f"a 4-bit checkpoint (AWQ){_such_as(request, 4)}"
+
+
+def _such_as(request: SizingRequest, bits: int) -> str:
+    found = next((name for name, size in siblings(request.model or "") if size == bits), None)
+    return f" such as {found}" if found else ""
+
+
+def _together(request: SizingRequest, sizer: Sizer) -> Iterator[tuple[dict[str, Any], str]]:
+    """More ranks with a checkpoint in fewer bits, then more ranks with a shorter context, the fewest ranks first."""
+    ranks = list(_parallel(request))
+    for more, flag in ranks:
+        for change, text in _stored(request):
+            yield more | change, f"{flag} with {text}"
+            if request.gpu_memory_utilization is None:  # collectives of small cards may need more than the default leaves
+                less = {"gpu_memory_utilization": _CAREFUL_SHARE}
+                yield more | change | less, f"{flag} with {text} and --gpu-memory-utilization {_CAREFUL_SHARE}"
+    for more, flag in ranks:
+        longest = sizer(replace(request, **more)).longest_model_len or 0
+        if longest >= _SHORTEST:
+            yield more | {"max_model_len": longest}, f"{flag} with --max-model-len {longest}"
 
 
 def _takes_fp8(request: SizingRequest) -> bool:
@@ -72,20 +101,26 @@ def _encoders(request: SizingRequest) -> Iterator[tuple[dict[str, Any], str]]:
 
 def suggestions(request: SizingRequest, sizer: Sizer) -> tuple[Suggestion, ...]:
     """At most one change of each kind (more of the card, shorter context, more ranks, other storage, fewer inputs, other pool), each of
-    which surely fits."""
+    which surely fits. Where neither more ranks nor fewer bits do alone, or more ranks only, the two together stand beside it."""
     answer = sizer(request)
-    kinds = (
-        _utilization(request),
-        _lengths(request, answer),
-        _parallel(request),
-        _stored(request),
-        _encoders(request),
-        _pools(request, answer),
+
+    def first(ways: Iterator[tuple[dict[str, Any], str]]) -> tuple[Suggestion, ...]:
+        fitting = (way for way in ways if sizer(replace(request, **way[0])).verdict is Verdict.FITS)
+        return tuple(Suggestion(change=change, text=text) for change, text in islice(fitting, 1))
+
+    ranks, stored = first(_parallel(request)), first(chain(_cached(request), _stored(request)))
+    together = () if stored else first(way for way in _together(request, sizer) if _fewer(way[0], ranks))
+    return (
+        *first(_utilization(request)),
+        *first(_lengths(request, answer)),
+        *ranks,
+        *stored,
+        *together,
+        *first(_encoders(request)),
+        *first(_pools(request, answer)),
     )
-    found: list[Suggestion] = []
-    for kind in kinds:
-        for change, text in kind:
-            if sizer(replace(request, **change)).verdict is Verdict.FITS:
-                found.append(Suggestion(change=change, text=text))
-                break
-    return tuple(found)
+
+
+def _fewer(change: dict[str, Any], ranks: Sequence[Suggestion]) -> bool:
+    """Whether two changes together take fewer ranks than more ranks alone."""
+    return not ranks or change["tp"] < ranks[0].change["tp"]

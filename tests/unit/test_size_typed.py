@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,7 +13,7 @@ import pytest
 from interlock.cli.page.scale import scale
 from interlock.cli.plot import _COLOURS, drawing
 from interlock.cli.size_grid import MOST, cell
-from interlock.infra.sizing import SizingRequest, size
+from interlock.infra.sizing import SizingRequest, Verdict, size
 from tests.support.commands import run as command
 from tools.common import ROOT
 
@@ -201,3 +202,35 @@ def test_an_unsure_place_shows_both_ends() -> None:
     answer = size(SizingRequest(model="Qwen/Qwen3-8B", gpu="L4", max_model_len=20480, vllm_version="0.33.0"))
     assert answer.verdict == "unsure"
     assert re.fullmatch(r"unsure \d\.\d \.\. \d\.\d", cell(answer))
+
+
+def test_a_model_may_stand_without_its_option() -> None:
+    assert run("Qwen/Qwen3-8B", "-g", "L4", "--json").stdout == run("-m", "Qwen/Qwen3-8B", "-g", "L4", "--json").stdout
+    twice = run("Qwen/Qwen3-8B", "-m", "Qwen/Qwen3-4B", "-g", "L4")
+    assert twice.exit_code == 2
+    assert "Qwen/Qwen3-4B contradicts Qwen/Qwen3-8B" in twice.stderr
+
+
+def test_a_line_takes_the_config_of_the_local_cache_as_one_command_does(hub: Path, tmp_path: Path) -> None:
+    keep(hub, "acme/tiny", TINY)
+    keep(hub, "acme/broken", {})
+    lines = tmp_path / "cases.jsonl"
+    lines.write_text("\n".join(json.dumps({"model": name, "gpu": "L4"}) for name in ("acme/tiny", "acme/broken", "acme/absent")))
+    tiny, broken, absent = (json.loads(line) for line in run("--jsonl", str(lines)).stdout.splitlines())
+    assert tiny["param_bytes"] == json.loads(run("-m", "acme/tiny", "-g", "L4", "--json").stdout)["param_bytes"]
+    assert (broken["verdict"], absent["verdict"]) == ("unsure", "unsure")
+
+
+def test_a_name_that_is_none_of_the_catalog_says_what_was_taken() -> None:
+    wrong = json.loads(run("microsoft/Qwen3-8B", "-g", "L4", "--json").stdout)
+    assert "microsoft/Qwen3-8B is not in the catalog: the shapes of Qwen/Qwen3-8B, taken" in wrong["unknown"]
+    assert not [text for text in json.loads(run("Qwen/Qwen3-8B", "-g", "L4", "--json").stdout)["unknown"] if "the shapes of" in text]
+
+
+def test_a_large_model_on_small_cards_is_offered_ranks_and_fewer_bits_together() -> None:
+    asked = SizingRequest(model="meta-llama/Llama-3.3-70B-Instruct", gpu="RTX 4090", max_model_len=16384)
+    ways = [each for each in size(asked).suggestions if {"tp", "quantization"} <= set(each.change)]
+    assert len(ways) == 1
+    assert size(replace(asked, **ways[0].change)).verdict is Verdict.FITS
+    roomy = size(replace(asked, gpu="H100", max_model_len=131072))
+    assert "an fp8 checkpoint such as RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic" in " ".join(each.text for each in roomy.suggestions)
