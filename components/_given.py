@@ -133,9 +133,9 @@ class Given:
             self.wrong(path, "is an output, and it decides what is made: give a plain value that is known before anything is made")
             self.unreadable = True
             return None
-        digest = path.endswith("digest")
+        digest, address = path.endswith("digest"), "https://" if path.endswith("url") else ""
         # The same one whatever the component is called: it may stand in content that names an object.
-        stand_in = content_hash(path, 64) if digest else f"input-{content_hash(path, 12)}"
+        stand_in = content_hash(path, 64) if digest else f"{address}input-{content_hash(path, 12)}"
         self.outputs[stand_in] = pulumi.Output.from_input(value).apply(lambda known: self._known(known, path, digest))
         return f"sha256:{stand_in}" if digest else stand_in
 

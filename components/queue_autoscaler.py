@@ -7,7 +7,7 @@ import pulumi
 
 from interlock.components._given import Given
 from interlock.components._made import ANY_POOL, Recipe, make, register, stand_in
-from interlock.components.arguments.cluster import WaiverSettings
+from interlock.components.arguments.cluster import PrometheusSettings, WaiverSettings
 from interlock.components.arguments.servers import AutoscaleSettings
 from interlock.infra.config import ClusterConfig
 from interlock.infra.errors import ConfigError, Problem
@@ -16,6 +16,7 @@ from interlock.infra.manifests.scaling import scaler_objects
 from interlock.infra.manifests.servers import server_objects
 from interlock.infra.manifests.sets import ScalerObjects
 from interlock.infra.manifests.waivers import carrying
+from interlock.infra.plan.scaling import decide_scaling
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
 
 
@@ -30,6 +31,8 @@ class QueueAutoscalerArgs(TypedDict):
     """Name of the Deployment that is scaled; it states no replicas of its own."""
     model: pulumi.Input[str]
     """Name that the engine serves the model under (``--served-model-name``): the queue is read by it."""
+    prometheus: NotRequired[PrometheusSettings]
+    """The Prometheus that is asked; it scrapes the engine already. ``http://prometheus.monitoring:9090`` by default."""
     load_seconds: NotRequired[int]
     """Seconds from a pod's start until it serves: replicas are added no faster; 300 by default."""
     stack: NotRequired[str]
@@ -66,28 +69,38 @@ def _config(name: str, read: Given) -> dict[str, Any]:
     if given.get("load_seconds", 300) < 1:
         raise ConfigError([Problem("load_seconds", f"{given['load_seconds']} is out of range: it must be at least 1")])
     server = {**stand_in(given["deployment"]), "served_name": given["model"], "autoscale": given["autoscale"]}
-    return {"scope": "serving", "namespace": given["namespace"], "create_namespace": False, "pools": [ANY_POOL], "servers": [server]}
+    return {
+        "scope": "serving",
+        "namespace": given["namespace"],
+        "create_namespace": False,
+        "monitoring": {"scrape": "none", "prometheus": given.get("prometheus", {})},
+        "pools": [ANY_POOL],
+        "servers": [server],
+    }
 
 
-def _server(plan: ClusterPlan, given: Mapping[str, Any]) -> PlannedServer:
+def _server(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> PlannedServer:
     """The Deployment that is scaled, with the load time that was given."""
-    server = plan.servers[0]
-    return server.model_copy(update={"times": server.times.model_copy(update={"scale_up": float(given.get("load_seconds", 300))})})
+    server, seconds = plan.servers[0], float(given.get("load_seconds", 300))
+    engine, why = server.args.engine, dict(server.why)
+    scaling = decide_scaling(config, server.config, engine, server.scrape, version=server.vllm, scale_up=seconds, why=why)
+    return server.model_copy(update={"times": server.times.model_copy(update={"scale_up": seconds}), "scaling": scaling})
 
 
-def _scaler(plan: ClusterPlan, given: Mapping[str, Any]) -> tuple[Draft, ...]:
-    server = _server(plan, given)
+def _scaler(plan: ClusterPlan, server: PlannedServer) -> tuple[Draft, ...]:
     assert server.config.autoscale is not None
-    made = scaler_objects(plan, server, server.config.autoscale)
+    assert server.scaling is not None
+    made = scaler_objects(plan, server, server.config.autoscale, server.scaling)
     return tuple(carrying(finished(each, "servers[0]"), plan.waived) for each in made)
 
 
 def _build(config: ClusterConfig, plan: ClusterPlan, given: Mapping[str, Any]) -> tuple[ScalerObjects, Sequence[Draft]]:
+    server = _server(config, plan, given)
     scale = config.servers[0].autoscale
     assert scale is not None
-    made = ScalerObjects(_scaler(plan, given), name=given["deployment"], min_replicas=scale.min_replicas, max_replicas=scale.max_replicas)
+    made = ScalerObjects(_scaler(plan, server), name=given["deployment"], min_replicas=scale.min_replicas, max_replicas=scale.max_replicas)
     # The scaler, and a server that stands in for the one it scales.
-    return made, tuple(server_objects(plan, _server(plan, given), {}))
+    return made, tuple(server_objects(plan, server, {}))
 
 
 RECIPE = Recipe(
@@ -95,6 +108,11 @@ RECIPE = Recipe(
     QueueAutoscalerArgs,
     _config,
     _build,
-    words={"servers[0].autoscale": "autoscale", "servers[0].name": "deployment", "servers[0].served_name": "model"},
-    tells=("autoscale",),
+    words={
+        "servers[0].autoscale": "autoscale",
+        "servers[0].name": "deployment",
+        "servers[0].served_name": "model",
+        "monitoring.prometheus": "prometheus",
+    },
+    tells=("autoscale", "prometheus"),
 )

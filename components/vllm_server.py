@@ -8,7 +8,7 @@ import pulumi
 from interlock.components._given import Given
 from interlock.components._made import Recipe, formerly, make, register
 from interlock.components._runtime import apply_runtime
-from interlock.components.arguments.cluster import NetworkSettings, WaiverSettings
+from interlock.components.arguments.cluster import MonitoringSettings, NetworkSettings, WaiverSettings
 from interlock.components.arguments.pools import PoolSettings
 from interlock.components.arguments.servers import ServerSettings
 from interlock.components.arguments.stores import StoreSettings
@@ -43,6 +43,8 @@ class VllmServerArgs(TypedDict):
     """Refuse images that are named without a digest; false by default."""
     network: NotRequired[NetworkSettings]
     """Who may talk to its pods, by NetworkPolicy; omit for no policy: what else of the program asks them is not known here."""
+    monitoring: NotRequired[MonitoringSettings]
+    """Who reads its metrics, and which Prometheus its autoscaler asks; omit for a PodMonitor where it is autoscaled."""
     stack: NotRequired[str]
     """Name that labels and selector carry; omit for the Pulumi stack's. Two stacks that share a namespace need two names."""
     waivers: NotRequired[list[WaiverSettings]]
@@ -83,6 +85,9 @@ class VllmServer(pulumi.ComponentResource):
         for manifest in spec.workload:
             options = pulumi.ResourceOptions(parent=self, depends_on=list(before))
             if manifest["kind"] in WORKLOADS:
+                if "replicas" not in manifest["spec"]:
+                    # Without it, the API server would set an autoscaled workload back to one replica when ours are no longer stated.
+                    options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(ignore_changes=["spec.replicas"]))
                 timeout = f"{spec.update_timeout}s"
                 timeouts = pulumi.CustomTimeouts(create=timeout, update=timeout, delete=f"{spec.delete_timeout}s")
                 options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(custom_timeouts=timeouts))
@@ -137,6 +142,7 @@ def _config(name: str, read: Given) -> dict[str, Any]:
         "namespace": given["namespace"],
         "create_namespace": False,
         "network": given.get("network", {"policies": False}),
+        "monitoring": given.get("monitoring", {}),
         "pools": [pool],
         "servers": [{"name": name, "pool": pool.get("name"), **server}],
         "stores": stores,

@@ -20,12 +20,13 @@ from interlock.infra.config.adapters import Adapter, AdaptersConfig
 from interlock.infra.config.cluster import WaiverConfig
 from interlock.infra.config.exposure import RouteConfig
 from interlock.infra.config.models import ImageConfig, ModelConfig
+from interlock.infra.config.monitoring import MonitoringConfig, PrometheusConfig
 from interlock.infra.config.network import NetworkConfig, PeerConfig
 from interlock.infra.config.platform import GpuLayerConfig, PriorityClassConfig
 from interlock.infra.config.pools import DomainConfig, KarpenterConfig, PoolConfig, ShareConfig
 from interlock.infra.config.ray import RayServiceConfig, RedisConfig
 from interlock.infra.config.runtime import RuntimeConfig
-from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig
+from interlock.infra.config.scaling import AutoscaleConfig, RolloutConfig, ScheduleConfig, WakeConfig
 from interlock.infra.config.servers import ExtraConfig, ServerConfig
 from interlock.infra.config.stores import PrefetchConfig, StoreConfig
 from interlock.infra.config.tenants import TenantConfig
@@ -52,16 +53,19 @@ FILES: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
     "servers": (
         "A server as the config describes it.",
         (
-            *(ModelConfig, ImageConfig, RouteConfig, RuntimeConfig, AutoscaleConfig, RolloutConfig, WishesConfig, TransferConfig),
-            *(ExtraConfig, ServerAccess, Adapter, AdaptersConfig, ServerConfig),
+            *(ModelConfig, ImageConfig, RouteConfig, RuntimeConfig, ScheduleConfig, WakeConfig, AutoscaleConfig, RolloutConfig),
+            *(WishesConfig, TransferConfig, ExtraConfig, ServerAccess, Adapter, AdaptersConfig, ServerConfig),
         ),
     ),
     "pools": ("A pool as the config describes it.", (ShareConfig, KarpenterConfig, DomainConfig, PoolConfig)),
     "ray": ("A RayService as the config describes it.", (RedisConfig, RayServiceConfig)),
     "stores": ("A store as the config describes it.", (PrefetchConfig, StoreConfig)),
     "cluster": (
-        "Cluster-wide parts, tenants, network and waivers, as the config describes them.",
-        (GpuLayerConfig, PriorityClassConfig, TenantConfig, PeerConfig, NetworkConfig, WaiverConfig),
+        "Cluster-wide parts, tenants, network, monitoring, waivers, as the config has them.",
+        (
+            *(GpuLayerConfig, PriorityClassConfig, TenantConfig, PeerConfig, NetworkConfig, PrometheusConfig, MonitoringConfig),
+            WaiverConfig,
+        ),
     ),
 }
 FLOWS: dict[type[BaseModel], tuple[str, ...]] = {
@@ -69,9 +73,9 @@ FLOWS: dict[type[BaseModel], tuple[str, ...]] = {
     ImageConfig: ("pull_secrets",),
     GpuLayerConfig: ("pull_secrets",),
     RouteConfig: ("host", "gateway", "gateway_namespace", "tls_secret"),
-    AutoscaleConfig: ("prometheus",),
     RayServiceConfig: ("token_secret",),
     RedisConfig: ("secret",),
+    PrometheusConfig: ("url", "secret", "ca_secret"),
     StoreConfig: ("claim", "server", "handle", "secret"),
 }
 """Fields whose value no decision and no rule reads: names and addresses of what somebody else makes."""

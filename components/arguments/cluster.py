@@ -1,9 +1,10 @@
-"""Cluster-wide parts, tenants, network and waivers, as the config describes them. Written by `python -m tools.component_arguments`."""
+"""Cluster-wide parts, tenants, network, monitoring, waivers, as the config has them. Written by `python -m tools.component_arguments`."""
 
 from typing import NotRequired, TypedDict
 
 import pulumi
 
+from interlock.infra.config.monitoring import PrometheusAuth, ScrapeKind
 from interlock.infra.config.platform import GpuLayerKind, MigBy
 from interlock.infra.config.tenants import PodSecurity
 
@@ -94,10 +95,39 @@ class NetworkSettings(TypedDict):
     clients: NotRequired[list[PeerSettings]]
     """Who asks engines inside the cluster; omit for all pods of the stack's namespace."""
     monitoring: NotRequired[list[PeerSettings]]
-    """Who reads /metrics; omit for the namespace in ``autoscale.prometheus``, else ``monitoring``."""
+    """Who reads /metrics; omit for the namespace in ``monitoring.prometheus.url``, else ``monitoring``."""
     egress: NotRequired[list[PeerSettings]]
     """Whom engines and Jobs may call beyond what the plan knows: DNS, the other pods of a replica or pair, the hub where a pod loads from
     it, and the ports of the URLs in their arguments and environment."""
+
+
+class PrometheusSettings(TypedDict):
+    """The Prometheus (or what answers as one) that autoscalers ask."""
+
+    url: NotRequired[pulumi.Input[str]]
+    """Its address as seen from the cluster."""
+    auth: NotRequired[PrometheusAuth]
+    """bearer, basic or tls; omit where it asks for nothing."""
+    secret: NotRequired[pulumi.Input[str]]
+    """Existing Secret in the stack's namespace with the keys of auth: token; username and password; or tls.crt and tls.key."""
+    ca_secret: NotRequired[pulumi.Input[str]]
+    """Existing Secret whose key ``ca.crt`` is the authority of its certificate; omit for one that the system trusts."""
+    headers: NotRequired[dict[str, str]]
+    """Headers of each query, such as ``X-Scope-OrgID`` of Mimir, Thanos or Loki."""
+
+
+class MonitoringSettings(TypedDict):
+    """Who reads the engines' metrics. They are answered without a key, on the port of the requests; routes do not show them."""
+
+    scrape: NotRequired[ScrapeKind]
+    """pod-monitor or service-monitor (objects of prometheus-operator), annotations (``prometheus.io/*`` on the pods), or none (somebody
+    else's configuration scrapes them); omit for pod-monitor where a server is autoscaled, else none."""
+    labels: NotRequired[dict[str, str]]
+    """Labels by which your Prometheus selects monitors, such as ``release: kube-prometheus-stack``."""
+    interval_seconds: NotRequired[int]
+    """Seconds between two scrapes."""
+    prometheus: NotRequired[PrometheusSettings]
+    """The Prometheus that autoscalers ask."""
 
 
 class WaiverSettings(TypedDict):

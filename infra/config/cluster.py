@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from interlock.infra.config.access import AccessConfig
 from interlock.infra.config.base import Config, Name
 from interlock.infra.config.conventions import Conventions
+from interlock.infra.config.monitoring import MonitoringConfig
 from interlock.infra.config.network import NetworkConfig
 from interlock.infra.config.platform import PlatformConfig
 from interlock.infra.config.pools import PoolConfig
@@ -102,6 +103,8 @@ class ClusterConfig(Config):
     """What goes onto every object and into every pod."""
     network: NetworkConfig = NetworkConfig()
     """Who may talk to the engines."""
+    monitoring: MonitoringConfig = MonitoringConfig()
+    """Who reads the engines' metrics."""
     platform: PlatformConfig = PlatformConfig()
     """What exists once per cluster: GPU layer, priority classes."""
     tenants: tuple[TenantConfig, ...] = ()

@@ -47,7 +47,7 @@ class NetworkConfig(Config):
     clients: tuple[PeerConfig, ...] | None = None
     """Who asks engines inside the cluster; omit for all pods of the stack's namespace."""
     monitoring: tuple[PeerConfig, ...] = ()
-    """Who reads /metrics; omit for the namespace in ``autoscale.prometheus``, else ``monitoring``."""
+    """Who reads /metrics; omit for the namespace in ``monitoring.prometheus.url``, else ``monitoring``."""
     egress: tuple[PeerConfig, ...] = ()
     """Whom engines and Jobs may call beyond what the plan knows: DNS, the other pods of a replica or pair, the hub where a pod loads from
     it, and the ports of the URLs in their arguments and environment."""

@@ -133,6 +133,7 @@ CONFIG_ROOTS = (
     "namespace",
     "conventions",
     "network",
+    "monitoring.",
     "production",
     "waivers",
 )

@@ -12,6 +12,7 @@ from interlock.infra.manifests.adapters import adapters_mount, adapters_volume
 from interlock.infra.manifests.command_line import arguments
 from interlock.infra.manifests.common import labels, selector
 from interlock.infra.manifests.dra import CLAIM, claim_name
+from interlock.infra.manifests.monitoring import scrape_annotations
 from interlock.infra.manifests.node_pools import DO_NOT_DISRUPT
 from interlock.infra.manifests.placed import bare, merged, put, traced
 from interlock.infra.manifests.ray_container import RAY, ray_environment, ray_lifecycle
@@ -87,9 +88,10 @@ def pod_metadata(plan: ClusterPlan, server: PlannedServer, pool: PlannedPool, po
     role = {} if pods.role is PodRole.SERVER else {ROLE: put(pods.role.value, "nodes", "layout")}
     if server.ray:
         role = {RAY: put(server.ray.service, "ray_service" if server.config.ray_service else "name"), ROLE: PodRole.WORKER.value}
+    scraped = scrape_annotations(server) if takes_requests(server, pods) else {}
     return {
         "labels": {**labels(plan.stack, server.name), label("pool"): put(server.pool, "pool"), **role},
-        "annotations": {label("model"): model, **disruption, **traced(server.config.extra.annotations, "extra.annotations")},
+        "annotations": {label("model"): model, **disruption, **scraped, **traced(server.config.extra.annotations, "extra.annotations")},
     }
 
 

@@ -1,4 +1,4 @@
-"""The objects of one server: Deployment or LeaderWorkerSet, Service, disruption budget, route, autoscaler."""
+"""The objects of one server: Deployment or LeaderWorkerSet, Service, disruption budget, route, monitor, autoscaler."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +11,7 @@ from interlock.infra.manifests.adapters import adapters_map
 from interlock.infra.manifests.carried import FACTS, server_facts
 from interlock.infra.manifests.common import Manifest, selector, server_manifest
 from interlock.infra.manifests.dra import claim_template
+from interlock.infra.manifests.monitoring import scrape_objects
 from interlock.infra.manifests.network import server_policy
 from interlock.infra.manifests.placed import Draft, finished, put
 from interlock.infra.manifests.pods import ROLE, pod_template
@@ -32,8 +33,9 @@ def server_objects(plan: ClusterPlan, server: PlannedServer, stores: Mapping[str
         objects.append(budget(plan, server))
     if config.route:
         objects += route_objects(plan, server, config.route)
-    if config.autoscale:
-        objects += scaler_objects(plan, server, config.autoscale)
+    objects += scrape_objects(plan, server, entrance(server))
+    if config.autoscale and server.scaling:
+        objects += scaler_objects(plan, server, config.autoscale, server.scaling)
     return [carrying(finished(made, f"servers[{server.index}]"), plan.waived) for made in objects]
 
 

@@ -31,7 +31,7 @@ def server_flows(
     asked, joined = (Port(number=args.port),), _joined(config, stack, server, pods)
     clients = (Peer(namespace=config.namespace),) if named.clients is None else peers(named.clients)
     inside = [Flow(peers=clients, ports=asked, source="network.clients")] if clients else []
-    monitoring = Flow(peers=peers(named.monitoring) or (_prometheus(server),), ports=asked, source="network.monitoring")
+    monitoring = Flow(peers=peers(named.monitoring) or (_prometheus(config),), ports=asked, source="network.monitoring")
     called = addresses([*args.to_argv(), *env.values(), *_proxy(config)]) | (set() if args.model.startswith("/") else {443})
     return PlannedFlows(
         into=(*inside, monitoring, *joined, *_entry(config, server.route, asked), *_split(config, server, asked)),
@@ -109,9 +109,8 @@ def _split(config: ClusterConfig, server: ServerConfig, asked: tuple[Port, ...])
     return [flow for at in split_of(config, server.name) for flow in _entry(config, config.servers[at].route, asked)]
 
 
-def _prometheus(server: ServerConfig) -> Peer:
-    host = urlsplit(server.autoscale.prometheus).hostname if server.autoscale else None
-    parts = (host or "").split(".")
+def _prometheus(config: ClusterConfig) -> Peer:
+    parts = (urlsplit(config.monitoring.prometheus.url).hostname or "").split(".")
     return Peer(namespace=parts[1] if len(parts) == 2 or parts[2:3] == ["svc"] else MONITORING)
 
 

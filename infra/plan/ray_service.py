@@ -19,6 +19,7 @@ from interlock.infra.plan.layout import Layout
 from interlock.infra.plan.ray_flows import ray_flows
 from interlock.infra.plan.ray_types import PlannedRay, PlannedRayService
 from interlock.infra.plan.reasons import SET, Reason
+from interlock.infra.plan.scaling import QUIET
 from interlock.infra.plan.types import PlannedPool, PlannedServer, TimeBudget
 from interlock.infra.values import plural
 
@@ -58,7 +59,7 @@ def planned_ray(server: ServerConfig, engine: EngineArgs, lies: Layout, times: T
         target=max(1, running // 2),
         queued=ongoing,
         upscale=UPSCALE_SECONDS if scale else 0,
-        downscale=max(scale.scale_down_seconds, round(times.slow)) if scale else 0,
+        downscale=max(scale.scale_down_seconds or QUIET, round(times.slow)) if scale else 0,
         health_period=PERIOD,
         health_timeout=max(PERIOD, times.hang // MISSES - PERIOD),
     )

@@ -19,6 +19,7 @@ from interlock.infra.plan.holders import PlannedAccess
 from interlock.infra.plan.host import Host
 from interlock.infra.plan.layout import Layout, group_of
 from interlock.infra.plan.models import ModelShape, fit, model_shape
+from interlock.infra.plan.monitoring import decide_scrape
 from interlock.infra.plan.pools import PodDemand, resource_name
 from interlock.infra.plan.quota import beyond_quota
 from interlock.infra.plan.ray import ray_decision
@@ -26,13 +27,15 @@ from interlock.infra.plan.ray_service import planned_ray
 from interlock.infra.plan.reasons import Reason
 from interlock.infra.plan.rollout import Spare, decide_rollout
 from interlock.infra.plan.runtime import decide_hang, decide_runtime, predicted_step, step_seconds
+from interlock.infra.plan.scaling import decide_scaling
 from interlock.infra.plan.scratch import decide_scratch
 from interlock.infra.plan.shares import beyond_its_share
 from interlock.infra.plan.spread import decide_spread
 from interlock.infra.plan.start import server_start
+from interlock.infra.plan.start_types import PlannedStart
 from interlock.infra.plan.stores import model_path, streaming, weights_store
 from interlock.infra.plan.times import time_budget
-from interlock.infra.plan.types import PlannedServer, PlannedStart, TimeBudget
+from interlock.infra.plan.types import PlannedServer, TimeBudget
 from interlock.infra.sizing import Estimate, SizingResult
 from interlock.infra.values import gib
 
@@ -82,11 +85,11 @@ def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, 
         **_traffic(config, stack, server, args, environment(server, image, times.startup, lies.nodes, store), pods=lies.nodes),
         supervised=supervised,
         access=access,
+        **_watched(config, server, args, times, why),
         **on.needs,
         ray=planned_ray(server, engine, lies, times, why),
         **image_fields(server, image),
         **_shape_fields(shape),
-        times=times,
         start=start,
         **rollout.moves,
         domain=pool.domain.label if pool.domain and lies.nodes > 1 else "",
@@ -105,6 +108,13 @@ def _placed(args: ServeArgs, shape: ModelShape, spread: bool, why: dict[str, Rea
 def _traffic(config: ClusterConfig, stack: str, server: ServerConfig, args: ServeArgs, env: dict[str, str], *, pods: int) -> dict[str, Any]:
     """The engine's environment, and whom its pods talk to by it."""
     return {"env": env, "flows": server_flows(config, stack, server, args, env, pods=pods) if config.network.policies else None}
+
+
+def _watched(config: ClusterConfig, server: ServerConfig, args: ServeArgs, times: TimeBudget, why: dict[str, Reason]) -> dict[str, Any]:
+    """Its times, who reads its metrics, and what follows from both."""
+    scrape, version = decide_scrape(config, server, args.served_model_name, why), version_of(server)
+    scaled = decide_scaling(config, server, args.engine, scrape, version=version, scale_up=times.scale_up, why=why)
+    return {"times": times, "scrape": scrape, "scaling": scaled}
 
 
 def _identity(config: ClusterConfig, index: int) -> dict[str, Any]:

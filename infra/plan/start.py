@@ -6,7 +6,7 @@ from interlock.infra.config.pools import PoolBackend, PoolConfig
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.config.stores import StoreConfig, StoreKind
 from interlock.infra.engine.args import EngineArgs
-from interlock.infra.plan.types import PlannedStart
+from interlock.infra.plan.start_types import PlannedStart
 from interlock.infra.sizing.start import Reading, Start, start_time
 from interlock.infra.values import bytes_of
 

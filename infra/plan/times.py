@@ -5,7 +5,8 @@ import math
 from interlock.infra.config.servers import ServerConfig
 from interlock.infra.plan.rollout import Rollout
 from interlock.infra.plan.rungs import SILENCES, rung
-from interlock.infra.plan.types import PlannedStart, TimeBudget
+from interlock.infra.plan.start_types import PlannedStart
+from interlock.infra.plan.types import TimeBudget
 
 DEREGISTRATION_SECONDS = 15
 """Endpoints and gateways have stopped sending by then; Kubernetes gives no signal, so it is a wait."""

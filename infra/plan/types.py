@@ -8,12 +8,14 @@ from interlock.infra.config.servers import ServerConfig
 from interlock.infra.engine.args import ServeArgs
 from interlock.infra.plan.base import Planned
 from interlock.infra.plan.holders import PlannedAccess
+from interlock.infra.plan.monitoring import PlannedScrape
 from interlock.infra.plan.peers import PlannedFlows
 from interlock.infra.plan.ray_types import PlannedRay, PlannedRayService
 from interlock.infra.plan.reasons import Reason
+from interlock.infra.plan.scaling import PlannedScaling
 from interlock.infra.plan.scratch import Scratch
+from interlock.infra.plan.start_types import PlannedStart
 from interlock.infra.rules.findings import Finding, Fix, blocking
-from interlock.infra.sizing.start import StartTime
 
 PLAN_VERSION = 1
 
@@ -122,15 +124,6 @@ class TimeBudget(Planned):
     """terminationGracePeriodSeconds: deregistration + drain + teardown + 10."""
 
 
-class PlannedStart(Planned):
-    """How long a replica takes until it is ready."""
-
-    cold: StartTime
-    """On a node that has neither the image nor the weights, with nothing compiled."""
-    warm: StartTime
-    """A container that restarts in its pod: the image, the weights and the compiled kernels are there."""
-
-
 class PodRole(StrEnum):
     """What a pod of a replica is for."""
 
@@ -187,6 +180,10 @@ class PlannedServer(Planned):
     """Who may ask it; None = it asks for no tenant's key."""
     flows: PlannedFlows | None = None
     """Traffic of its pods; None = none is denied."""
+    scrape: PlannedScrape
+    """How Prometheus learns of its pods."""
+    scaling: PlannedScaling | None
+    """By what it is scaled; None = the replicas are stated."""
     scratch: Scratch
     """What a pod may write on its node."""
     spread: bool = False

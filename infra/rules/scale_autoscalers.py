@@ -1,5 +1,6 @@
 """Autoscaling and quota: what is measured, what wakes a service at zero, and whether the pool can give what is asked."""
 
+import re
 from collections.abc import Iterable
 
 from interlock.infra.facts import Autoscaler, Bundle, Fact, Place
@@ -163,8 +164,13 @@ def wakes_from_zero(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
 _AT_ZERO = ("vector(", "absent(", "envoy", "istio", "nginx", "gateway", "kube_", "http_requests", "inference_")
 
 
+# An answer of 0 in place of none: it exists, but no activation threshold is below it.
+_ZERO = re.compile(r"\bor\s+(on\s*\(\s*\)\s+)?vector\(\s*0\s*\)")
+
+
 def _own_series_only(query: str) -> bool:
-    return bool(engine_series(query)) and not any(word in query for word in _AT_ZERO)
+    told = _ZERO.sub("", query)
+    return bool(engine_series(told)) and not any(word in told for word in _AT_ZERO)
 
 
 @rule(

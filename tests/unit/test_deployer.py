@@ -42,10 +42,10 @@ def test_every_namespaced_kind_of_a_serving_stack_may_be_managed(prod: ClusterCo
 
 
 def test_a_namespaced_object_of_another_kind_brings_its_own_right(prod: ClusterConfig) -> None:
-    monitor = manifest("monitoring.coreos.com/v1", "PodMonitor", "chat", prod.namespace, {})
-    (added,) = [rule for rule in namespace_rules([monitor], prod.namespace) if rule["apiGroups"] == ["monitoring.coreos.com"]]
-    assert added["resources"] == ["podmonitors"]
-    assert not [rule for rule in namespace_rules([], prod.namespace) if rule["apiGroups"] == ["monitoring.coreos.com"]]
+    monitor = manifest("traefik.io/v1alpha1", "IngressRoute", "chat", prod.namespace, {})
+    (added,) = [rule for rule in namespace_rules([monitor], prod.namespace) if rule["apiGroups"] == ["traefik.io"]]
+    assert added["resources"] == ["ingressroutes"]
+    assert not [rule for rule in namespace_rules([], prod.namespace) if rule["apiGroups"] == ["traefik.io"]]
 
 
 def test_the_role_names_no_secrets_and_no_wildcards(prod: ClusterConfig) -> None:

@@ -52,7 +52,7 @@ def test_an_autoscaled_deployment_carries_no_replicas_of_ours() -> None:
 
 
 def test_the_horizontal_pod_autoscaler_is_the_one_of_the_brief() -> None:
-    made = objects(autoscale={"kind": "hpa", "max_replicas": 4})["HorizontalPodAutoscaler"]
+    made = objects(autoscale={"kind": "hpa", "max_replicas": 4, "usage": 0, "waiting_per_replica": 8})["HorizontalPodAutoscaler"]
     metric = {"metric": {"name": "vllm_num_requests_waiting"}, "target": {"type": "AverageValue", "averageValue": "8"}}
     assert made["apiVersion"] == "autoscaling/v2"
     assert made["spec"]["metrics"] == [{"type": "Pods", "pods": metric}]

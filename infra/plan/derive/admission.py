@@ -17,7 +17,7 @@ def admission(case: Case) -> Iterator[Choice]:
         return
     if case.takes("max_num_queued_reqs"):
         running = case.resolved.sequences * case.engine.dp
-        scaler = case.server.autoscale.waiting_per_replica * _SCALER if case.server.autoscale else 0
+        scaler = (case.server.autoscale.waiting_per_replica or 0) * _SCALER if case.server.autoscale else 0
         waiting = max(running, scaler)
         each = f"max_num_seqs {case.resolved.sequences}" + (f" x DP {case.engine.dp}" if case.engine.dp > 1 else "")
         told = f"{running} running ({each}) + {waiting} waiting: one batch ahead of each, more would wait longer than an answer takes"
