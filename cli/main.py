@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "render": ("interlock.cli.render", "the Kubernetes objects of a stack"),
     "nodes": ("interlock.cli.nodes", "simulated nodes for a stack's pools"),
     "diff": ("interlock.cli.diff", "what a change of a stack's configuration does: objects, GPUs, restarts, keys, cost"),
+    "verify": ("interlock.cli.verify", "whether the cluster is as a stack's plan takes it to be: nodes, GPUs, kinds, names, quotas"),
     "explain": ("interlock.cli.explain", "what fills the GPU of a server"),
     "check": ("interlock.cli.check.command", "what breaks LLM serving in any Kubernetes YAML"),
     "rule": ("interlock.cli.rule", "what a finding means: reason, source, a bad and a good example"),

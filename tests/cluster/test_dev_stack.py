@@ -167,6 +167,23 @@ def test_the_difference_to_the_cluster_names_what_a_preview_changes_and_nothing_
     assert told_live(dev)["objects"] == []
 
 
+def test_the_cluster_of_the_stack_is_as_planned_until_a_node_is_not(dev: DevStack, cluster: LocalCluster) -> None:
+    command = [sys.executable, "-m", "interlock.cli.main", "verify", "--stack", "dev"]
+
+    def verified() -> tuple[int, str]:
+        done = subprocess.run(command, cwd=dev.project.folder, env=dev.project.environment, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    assert verified()[0] == 0, verified()
+    cluster.kubectl("taint", "node", "l4-0", "team=b:NoSchedule")
+    code, told = verified()
+    cluster.kubectl("taint", "node", "l4-0", "team-")
+    assert code == 1
+    assert "CLU-004 error: pools[0]: 1 node of pool l4 (l4-0) bar the pods of chat: taint team=b:NoSchedule" in told
+    assert "CLU-005" in told
+    assert verified()[0] == 0
+
+
 def test_a_namespace_of_another_stack_is_refused_and_nothing_is_changed(
     dev: DevStack, make_stack: Callable[..., DevStack], cluster: LocalCluster
 ) -> None:
