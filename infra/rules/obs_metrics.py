@@ -132,13 +132,17 @@ def _service_scrape(scrape: Scrape, bundle: Bundle) -> Iterable[Hit]:
 
 
 def _pod_scrape(scrape: Scrape, bundle: Bundle) -> Iterable[Hit]:
-    for workload in bundle.workloads:
-        near = same_namespace(scrape.origin.namespace, workload.origin.namespace) and workload.engine.name == "vllm"
-        for pod in workload.pods if near else ():
-            found = _missed(scrape, workload, pod) if selects(dict(scrape.selector), pod.labels) else None
-            if found:
-                path = scrape.port.path or scrape.path
-                yield Hit(path, found[0] + end_effect(workload, bundle), found[1], scrape.port.get(), origin=scrape.origin)
+    near = [
+        each for each in bundle.workloads if each.engine.name == "vllm" and same_namespace(scrape.origin.namespace, each.origin.namespace)
+    ]
+    chosen = [(each, pod) for each in near for pod in each.pods if selects(dict(scrape.selector), pod.labels)]
+    missed = [(workload, _missed(scrape, workload, pod)) for workload, pod in chosen]
+    # A monitor that reaches some of its pods may be meant for those alone.
+    level = Severity.ERROR if all(found for _, found in missed) else Severity.WARNING
+    for workload, found in missed:
+        if found:
+            path, text = scrape.port.path or scrape.path, found[0] + end_effect(workload, bundle)
+            yield Hit(path, text, found[1], scrape.port.get(), severity=level, origin=scrape.origin)
 
 
 def _missed(scrape: Scrape, workload: Workload, pod: Pod) -> tuple[str, str] | None:

@@ -167,3 +167,18 @@ def test_the_priority_of_a_worker_group_needs_a_newer_ray(version: str, told: li
     cluster = newer(rayVersion=version)
     cluster["spec"]["workerGroupSpecs"][0]["priority"] = 5
     assert [each.fault for each in found(cluster) if each.code in ("DOC-002", "DOC-004")] == told
+
+
+def test_a_monitor_that_reaches_some_of_the_pods_that_it_selects_is_no_refusal() -> None:
+    def named(name: str, port: str) -> Manifest:
+        made = server(put("ports", value=[{"name": port, "containerPort": 8000}]))
+        made["metadata"]["name"] = name
+        made["spec"]["template"]["metadata"]["labels"]["model"] = "qwen"
+        return made
+
+    spec = {"selector": {"matchLabels": {"model": "qwen"}}, "podMetricsEndpoints": [{"port": "sidecar", "path": "/metrics"}]}
+    meta = {"name": "engines", "namespace": "models"}
+    monitor: Manifest = {"apiVersion": "monitoring.coreos.com/v1", "kind": "PodMonitor", "metadata": meta, "spec": spec}
+    assert worst("OBS-003", monitor, named("decode", "sidecar"), named("prefill", "http")) == "warning"
+    assert worst("OBS-003", monitor, named("prefill", "http")) == "error"
+    assert worst("OBS-003", monitor, named("decode", "sidecar")) == "none"
