@@ -248,7 +248,7 @@ def test_what_the_planner_refuses_is_not_refused_a_second_time() -> None:
 
 
 def test_an_encoder_that_nobody_verified_is_warned_of_a_step_below_its_length() -> None:
-    step = {S + "model": {"id": "BAAI/bge-m3"}, S + "engine.max_num_batched_tokens": 512}
+    step = {S + "model": {"id": "answerdotai/ModernBERT-large"}, S + "engine.max_num_batched_tokens": 512}
     (finding,) = found(config_data(step))
     assert (finding.code, finding.severity.value) == ("ARG-015", "warning")
     assert found(config_data({**step, S + "engine.max_num_batched_tokens": 8192})) == []

@@ -301,7 +301,7 @@ def test_a_model_that_does_not_fit_is_offered_what_costs_least_first() -> None:
     tight = {"servers[0].model": {"id": "Qwen/Qwen3-32B"}, "servers[0].engine": {"tensor_parallel_size": 1, "max_model_len": 40960}}
     assert offered(tight) == [
         ("MEM-002", {"servers[0].engine.tensor_parallel_size": None}),
-        ("MEM-002", {"servers[0].engine.max_model_len": 26624}),
+        ("MEM-002", {"servers[0].engine.max_model_len": 27648}),
         ("MEM-002", {"servers[0].engine.kv_cache_dtype": "fp8"}),
         ("MEM-002", {"servers[0].model.id": "Qwen/Qwen3-32B-FP8"}),
     ]
