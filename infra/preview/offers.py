@@ -18,7 +18,7 @@ from interlock.infra.plan.servers import server_fit
 from interlock.infra.plan.types import ClusterPlan, Offer, PlannedServer
 from interlock.infra.preview.preview import preview
 from interlock.infra.rules.findings import Finding, Fix
-from interlock.infra.values import plural
+from interlock.infra.values import bytes_of, plural, quantity
 
 _MEMORY, _ROOM = ("MEM-001", "MEM-002", "MEM-004"), ("GPU-003", "GPU-004")
 _STEP = 1024
@@ -127,8 +127,11 @@ def _room_ways(config: ClusterConfig, made: ClusterPlan, server: PlannedServer, 
     pool = made.pool(server.pool)
     others = sum(each.max_replicas * each.gpus for each in made.servers if each.pool == server.pool and each.name != server.name)
     fitting = min(max((pool.units - others) // max(server.gpus, 1), 0), most - 1)
+    # Of a node that holds fewer pods by its memory or cores than by its cards; others beside them are found by planning.
+    body = pool.memory_bytes // max(bytes_of(server.memory), 1), int(pool.cpu / max(float(quantity(server.cpu)), 1e-3))
+    each = min(*body, pool.units_per_node // max(server.gpus // server.nodes, 1)) * pool.nodes // server.nodes
     yield from _other_pools(config, server)
-    for count in dict.fromkeys((fitting, fitting - 1, most // 2, least)):
+    for count in dict.fromkeys((fitting, fitting - 1, min(each, fitting), most // 2, least)):
         if least <= count < most:
             yield _Way("replicas", ((field, count),), f"{plural(count, 'replica')} in place of {most}")
     yield from _smaller_models(written)
