@@ -201,6 +201,12 @@ def test_more_ranks_are_advised_with_the_gpus_that_a_person_typed() -> None:
     assert "set engine.tensor_parallel_size to 4, or" in followed
 
 
+def test_where_neither_ranks_nor_fewer_bits_do_alone_both_are_advised_together() -> None:
+    (small,) = fixed(LARGE | {"pools[0].gpu": "l4", "servers[0].gpus": 1}, "MEM-001")
+    assert "set engine.tensor_parallel_size to 8 and gpus to 8, with an fp8 checkpoint and engine.gpu_memory_utilization 0.85" in small
+    assert "--" not in small
+
+
 def test_what_is_advised_against_a_short_cache_names_length_and_ranks() -> None:
     long = {"servers[0].model.id": "meta-llama/Llama-3.3-70B-Instruct", "servers[0].engine.max_model_len": 131072}
     (found,) = fixed(LARGE | long | {"servers[0].gpus": 2}, "MEM-002")
