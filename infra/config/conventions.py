@@ -9,7 +9,7 @@ OURS = ("interlock.dev/", "app.kubernetes.io/managed-by", "app.kubernetes.io/nam
 
 
 class ProxyConfig(Config):
-    """The way out of the cluster."""
+    """How pods reach servers outside the cluster."""
 
     url: str = Field(pattern=r"^https?://[^\s/]+/?$")
     """Address of the proxy, for http and https."""

@@ -39,7 +39,7 @@ def with_conventions(config: ClusterConfig, draft: Draft) -> Draft:
 
 
 def variables(wanted: Conventions) -> dict[str, str]:
-    """What every pod's environment says of the way out."""
+    """What every pod's environment says of servers outside."""
     found = {}
     if wanted.proxy:
         found = {"HTTP_PROXY": wanted.proxy.url, "HTTPS_PROXY": wanted.proxy.url, "NO_PROXY": ",".join(wanted.proxy.no_proxy)}

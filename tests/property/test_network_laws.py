@@ -120,7 +120,7 @@ def planned(servers: Mapping[str, dict[str, Any]], one: End, other: End, port: i
     return True
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(SERVERS)
 def test_policies_admit_exactly_the_planned_flows(servers: list[dict[str, Any]]) -> None:
     made = config(servers)
@@ -133,7 +133,7 @@ def test_policies_admit_exactly_the_planned_flows(servers: list[dict[str, Any]])
             assert passes(policies, one, other, port) == planned(named, one, other, port), (one, other, port)
 
 
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(SERVERS)
 def test_every_selector_matches_its_own_pods_and_no_others(servers: list[dict[str, Any]]) -> None:
     made = config(servers)
