@@ -36,22 +36,28 @@ def run(options: Namespace) -> int:
         told = f"the last {LOOKED} updates that succeeded have the server {options.server!r} as it is now, or not at all"
         raise ConfigError([Problem("SERVER", f"{told}: change {path.name} by hand", options.stack)])
     before = path.read_text("utf-8")
-    after = with_block(before, options.server, good[1])
+    after = with_block(before, options.server, ordered(good[1], now))
     path.write_text(after, "utf-8")
-    print(f"{options.server} as in update {good[0]}:")
+    print(f"{options.server} as in the update of {good[0]}:")
     print("".join(difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), path.name, path.name, n=1)))
     return 0 if options.write_only else _pulumi("up", "--yes", "--skip-preview", "--stack", options.stack).returncode
 
 
-def earlier(updates: Sequence[Mapping[str, Any]], server: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(version, the server's part of the config) of every update that succeeded, the newest first."""
+def earlier(updates: Sequence[Mapping[str, Any]], server: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(time, the server's part of the config) of every update that succeeded, the newest first."""
     for each in updates:
         value = each.get("config", {}).get(KEY, {})
         if each.get("kind") == "update" and each.get("result") == "succeeded" and not value.get("secret"):
             stated = value.get("objectValue") or json.loads(value.get("value") or "null")
             block = _block(stated, server)
             if block is not None:
-                yield int(each.get("version", 0)), block
+                yield str(each.get("startTime", "")), block
+
+
+def ordered(block: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:
+    """``block`` with its keys in the order in which a person wrote ``like``: the history keeps none."""
+    order = ["name", *like]
+    return {key: block[key] for key in sorted(block, key=lambda key: order.index(key) if key in order else len(order))}
 
 
 def history(stack: str) -> list[Mapping[str, Any]]:

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from interlock.infra.config.base import Bytes, Config, HostName, Name, ObjectName, PathPrefix
+from interlock.infra.config.base import Bytes, Config, HostName, LabelKey, Name, ObjectName, PathPrefix
 
 
 class RouteKind(StrEnum):
@@ -42,6 +42,8 @@ class RouteConfig(Config):
     """Name of an existing TLS Secret, of an Ingress or of the Gateway's listener; omit for plain HTTP at this hop."""
     max_body: Bytes = "64Mi"
     """Largest request that an Ingress of class nginx lets through; its own default is 1Mi, less than an image or a long prompt."""
+    annotations: dict[LabelKey, str] = Field(default_factory=dict)
+    """Annotations of the HTTPRoute, the Ingress or the load balancer's Service, as their controller reads them; they win over ours."""
     paths: tuple[PathPrefix, ...] = Field(default=("/v1",), min_length=1)
     """Path prefixes that are exposed."""
     split: dict[str, Share] = Field(default_factory=dict)

@@ -4,20 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from interlock.infra.catalog.routes import controller_name, timeout_annotations
 from interlock.infra.config.exposure import WHOLE, RouteConfig, RouteKind
 from interlock.infra.manifests.carried import FACTS, route_facts
 from interlock.infra.manifests.common import MANAGED_BY, Manifest, manifest, server_manifest
-from interlock.infra.manifests.placed import Encoded, put
+from interlock.infra.manifests.placed import Encoded, put, traced
 from interlock.infra.manifests.ray_serve import PORT
 from interlock.infra.naming import label
 from interlock.infra.plan.types import ClusterPlan, PlannedServer
 from interlock.infra.values import MIB, bytes_of
 
-# Ingress controllers read timeouts from annotations of their own; seconds as text. ingress-nginx: Annotations documentation.
-INGRESS_TIMEOUTS = {
-    "nginx": ("nginx.ingress.kubernetes.io/proxy-read-timeout", "nginx.ingress.kubernetes.io/proxy-send-timeout"),
-    "haproxy": ("haproxy.org/timeout-server",),
-}
 NEVER = 86400
 """A day stands for "never" where a controller knows no such value."""
 
@@ -27,7 +23,8 @@ def route_objects(plan: ClusterPlan, server: PlannedServer, route: RouteConfig) 
     if route.kind is RouteKind.LOAD_BALANCER:
         return []
     made = http_route(plan, server, route) if route.kind is RouteKind.HTTPROUTE else ingress(plan, server, route)
-    made["metadata"].setdefault("annotations", {})[FACTS] = route_facts(server)
+    annotations = made["metadata"].setdefault("annotations", {})
+    annotations |= {**traced(route.annotations, "route.annotations"), FACTS: route_facts(server)}
     return [made]
 
 
@@ -131,9 +128,11 @@ def ingress_parts(route: RouteConfig, service: Any, port: str = "http") -> tuple
     }
     if route.tls_secret:
         spec["tls"] = put([{"hosts": [host], "secretName": route.tls_secret}], "route.tls_secret")
-    names = INGRESS_TIMEOUTS.get(route.ingress_class, ())
-    annotations = {name: put(str(route.timeout_seconds or NEVER), "route.timeout_seconds") for name in names}
-    if route.ingress_class == "nginx":
+    controller = controller_name(route.ingress_class)
+    told = timeout_annotations(controller, route.timeout_seconds or NEVER)
+    annotations = {name: put(text, "route.timeout_seconds") for name, text in told.items()}
+    if controller == "nginx":
+        annotations["nginx.ingress.kubernetes.io/proxy-send-timeout"] = annotations["nginx.ingress.kubernetes.io/proxy-read-timeout"]
         annotations["nginx.ingress.kubernetes.io/proxy-buffering"] = put("off", "route.ingress_class")
         # nginx counts m as 1024 x 1024 bytes.
         annotations["nginx.ingress.kubernetes.io/proxy-body-size"] = put(f"{-(-bytes_of(route.max_body) // MIB)}m", "route.max_body")

@@ -13,7 +13,7 @@ from interlock.infra.manifests.common import Manifest, selector, server_manifest
 from interlock.infra.manifests.dra import claim_template
 from interlock.infra.manifests.monitoring import scrape_objects
 from interlock.infra.manifests.network import server_policy
-from interlock.infra.manifests.placed import Draft, finished, put
+from interlock.infra.manifests.placed import Draft, finished, put, traced
 from interlock.infra.manifests.pods import ROLE, pod_template
 from interlock.infra.manifests.routes import route_objects
 from interlock.infra.manifests.scaling import scaler_objects
@@ -101,7 +101,10 @@ def service(plan: ClusterPlan, server: PlannedServer) -> Manifest:
     kind = "LoadBalancer" if route and route.kind is RouteKind.LOAD_BALANCER else "ClusterIP"
     ports = [{"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP"}]
     spec = {"type": put(kind, "route"), "selector": {**selector(plan.stack, server.name), **entrance(server)}, "ports": ports}
-    return server_manifest(plan, server, "v1", "Service", spec=spec)
+    made = server_manifest(plan, server, "v1", "Service", spec=spec)
+    if route and route.kind is RouteKind.LOAD_BALANCER and route.annotations:
+        made["metadata"]["annotations"] = traced(route.annotations, "route.annotations")
+    return made
 
 
 def entrance(server: PlannedServer) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-from interlock.infra.catalog.tables import table
+from interlock.infra.catalog.routes import controller_namespace
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.exposure import RouteConfig, RouteKind
 from interlock.infra.config.network import PeerConfig
@@ -80,12 +80,6 @@ def addresses(texts: Iterable[str]) -> set[int]:
         except ValueError:
             continue  # no port that exists: whoever reads the address refuses it
     return found
-
-
-def controller_namespace(ingress_class: str) -> str:
-    """Namespace in which the controller of a class is installed by its own documentation; empty where none is known or it runs outside."""
-    rows = table("routes.json")["classes"]
-    return next((str(row.get("namespace", "")) for row in rows if re.search(row["pattern"], ingress_class.lower())), "")
 
 
 def _entry(config: ClusterConfig, route: RouteConfig | None, asked: tuple[Port, ...]) -> list[Flow]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from interlock.infra.catalog.routes import controller_name
 from interlock.infra.catalog.tables import table
 from interlock.infra.facts import Fact, Route, Service, absent, known, unknown
 from interlock.infra.recognise.context import Context
@@ -71,12 +72,6 @@ def _controller(root: Node) -> Fact[str]:
         return stated.text().map(controller_name)
     owners = {owner for name, _ in annotations.fields() if (owner := _owner(name))}
     return known(owners.pop(), annotations.path) if len(owners) == 1 else absent(f"{root['spec'].path}.ingressClassName")
-
-
-def controller_name(text: str) -> str:
-    """The controller that a class name speaks of (``my-nginx-public`` -> nginx), else the name itself."""
-    lowered = text.lower()
-    return next((row["controller"] for row in table("routes.json")["classes"] if re.search(row["pattern"], lowered)), text)
 
 
 def _annotated_timeout(root: Node, controller: Fact[str]) -> tuple[Fact[float], str]:

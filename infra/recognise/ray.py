@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+from interlock.infra.catalog.routes import controller_name
 from interlock.infra.facts import (
     DocumentProblem,
     Fact,
@@ -20,7 +21,6 @@ from interlock.infra.recognise import serve
 from interlock.infra.recognise.accelerators import product_fact
 from interlock.infra.recognise.context import Context
 from interlock.infra.recognise.document import Document, Node, origin
-from interlock.infra.recognise.network import controller_name
 from interlock.infra.recognise.pods import PodRead, promoted, read_pod
 from interlock.infra.recognise.ray_schema import serve_problems, start_problems
 from interlock.infra.recognise.workloads import Result, engines_in, vendor

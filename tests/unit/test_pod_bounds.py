@@ -109,3 +109,38 @@ def test_a_route_to_an_engine_without_keys_needs_a_reason() -> None:
     assert codes({"open": "the gateway asks for keys"}) == set()
     with pytest.raises(ConfigError, match="remove one of them"):
         config({"servers[0].access": {"open": "because", "keys": True}})
+
+
+@pytest.mark.parametrize(
+    ("ingress_class", "annotation", "text"),
+    [
+        ("nginx-internal", "nginx.ingress.kubernetes.io/proxy-read-timeout", "900"),
+        ("alb", "alb.ingress.kubernetes.io/load-balancer-attributes", "idle_timeout.timeout_seconds=900"),
+        ("haproxy", "haproxy.org/timeout-server", "900s"),
+        ("kong", "konghq.com/read-timeout", "900000"),
+        ("contour", "projectcontour.io/response-timeout", "900s"),
+        ("azure-application-gateway", "appgw.ingress.kubernetes.io/request-timeout", "900"),
+        ("openshift-default", "haproxy.router.openshift.io/timeout", "900s"),
+    ],
+)
+def test_every_controller_is_told_the_timeout_in_its_own_words_and_the_rules_read_it(
+    ingress_class: str, annotation: str, text: str
+) -> None:
+    route = {"host": "a.example", "kind": "ingress", "ingress_class": ingress_class, "timeout_seconds": 900}
+    changes = {"servers[0].route": route, "servers[0].access": {"open": "a test"}, "servers[0].longest_answer_seconds": 900}
+    assert made(changes, "Ingress")["metadata"]["annotations"][annotation] == text
+    assert [each for each in preview(config(changes), "prod", today=TODAY).findings if each.code == "NET-006"] == []
+
+
+def test_a_persons_annotations_reach_the_route_and_win() -> None:
+    own = {"nginx.ingress.kubernetes.io/proxy-body-size": "1g", "cert-manager.io/cluster-issuer": "letsencrypt"}
+    annotations = made({"servers[0].route": {"host": "a.example", "kind": "ingress", "annotations": own}}, "Ingress")["metadata"][
+        "annotations"
+    ]
+    assert annotations.items() >= own.items()
+    balanced = {
+        "host": "a.example",
+        "kind": "load-balancer",
+        "annotations": {"service.beta.kubernetes.io/aws-load-balancer-scheme": "internal"},
+    }
+    assert made({"servers[0].route": balanced}, "Service")["metadata"]["annotations"] == balanced["annotations"]

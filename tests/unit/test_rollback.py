@@ -37,9 +37,9 @@ config:
 OLD = {"name": "chat", "model": {"id": "Qwen/Qwen2.5-7B-Instruct"}, "pool": "h100"}
 
 
-def update(version: int, *servers: dict[str, Any], kind: str = "update", result: str = "succeeded") -> dict[str, Any]:
+def update(time: str, *servers: dict[str, Any], kind: str = "update", result: str = "succeeded") -> dict[str, Any]:
     value = {"value": json.dumps({"servers": list(servers)}), "secret": False}
-    return {"version": version, "kind": kind, "result": result, "config": {"interlock:cluster": value}}
+    return {"version": 0, "startTime": time, "kind": kind, "result": result, "config": {"interlock:cluster": value}}
 
 
 def test_only_the_servers_part_of_the_file_is_replaced() -> None:
@@ -62,8 +62,8 @@ def test_the_changed_file_reads_as_the_earlier_server(server: str) -> None:
 
 def test_only_updates_that_succeeded_count() -> None:
     bad, other = {**OLD, "replicas": 9}, {"name": "code"}
-    updates = [update(5, bad, result="failed"), update(4, other), update(3, OLD), update(2, bad, kind="destroy"), update(1, bad)]
-    assert [each for each in earlier(updates, "chat")] == [(3, OLD), (1, bad)]  # noqa: C416
+    updates = [update("e", bad, result="failed"), update("d", other), update("c", OLD), update("b", bad, kind="destroy"), update("a", bad)]
+    assert [each for each in earlier(updates, "chat")] == [("c", OLD), ("a", bad)]  # noqa: C416
 
 
 @pytest.fixture
@@ -81,11 +81,12 @@ def pulumi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_one_command_goes_back_and_deploys(pulumi: Path) -> None:
     chat = yaml.safe_load(TEXT)["config"]["interlock:cluster"]["servers"][0]
-    (pulumi / "history").write_text(json.dumps([update(7, chat), update(6, OLD)]))
+    (pulumi / "history").write_text(json.dumps([update("second", chat), update("first", {"pool": "h100", **OLD})]))
     done = run("rollback", "chat", "--stack", "dev")
-    assert (done.exit_code, "chat as in update 6:" in done.stdout) == (0, True)
+    assert (done.exit_code, "chat as in the update of first:" in done.stdout) == (0, True)
     assert (pulumi / "asked").read_text().splitlines()[-1] == "up --yes --skip-preview --stack dev"
-    assert yaml.safe_load((pulumi / "Pulumi.dev.yaml").read_text())["config"]["interlock:cluster"]["servers"][0] == OLD
+    made = yaml.safe_load((pulumi / "Pulumi.dev.yaml").read_text())["config"]["interlock:cluster"]["servers"][0]
+    assert list(made.items()) == list(OLD.items())
 
 
 @pytest.mark.parametrize(

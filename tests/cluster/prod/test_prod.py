@@ -87,4 +87,5 @@ def test_an_edit_rolls_out_in_place(prod_cluster: LocalCluster, prod: Any, live:
     assert live() == before
     deployment = prod_cluster.get("deployment", "embed", "-n", prod.config["namespace"])
     assert "--max-num-seqs" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
-    assert deployment["status"]["readyReplicas"] == 2
+    # The pod that the new ones replaced may still be counted for a moment.
+    prod_cluster.wait("deployment/embed", "jsonpath={.status.readyReplicas}=2", prod.config["namespace"])
