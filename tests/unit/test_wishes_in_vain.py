@@ -76,3 +76,9 @@ def test_one_answer_tells_whether_a_wished_load_is_held() -> None:
     (server,) = planned(TEXT, concurrent=5000, longest_prompt=8000, longest_answer=1000).servers
     assert "surely holds" in server.why["load"].reason
     assert "surely holds" not in server.why["max_num_seqs"].reason
+
+
+def test_what_no_number_of_cards_mends_takes_no_more_of_them() -> None:
+    (server,) = planned(TEXT, longest_prompt=60_000, longest_answer=2_000).servers
+    assert server.gpus == 1
+    assert "no size helps: max_model_len 62000 is longer than the 32768 positions" in server.why["tensor_parallel_size"].reason

@@ -108,9 +108,12 @@ def _searched(case: Case, facts: ModelFacts) -> Sizes:
     spread = _smallest(case, over, next(iter(_relaxations(case, facts)))) if over else None
     if spread is not None:
         return spread
-    tp, pp, apart = ways[-1]
-    last = tried(case, tp=tp, pp=pp, **({"expert_parallel": True} if apart else {}))
-    told = f"the largest size on one node, and {_why_not(last)}"
+    asked = next(iter(_relaxations(case, facts))).request
+    first, last = (_why_not(tried(case, tp=tp, pp=pp, **asked, **_apart_of(apart))) for tp, pp, apart in (ways[0], ways[-1]))
+    # What more cards do not change is not a matter of cards: a length beyond the model's positions, an argument that no kernel takes.
+    (tp, pp, apart), told = (
+        (ways[0], f"no size helps: {first}") if first == last else (ways[-1], f"the largest size on one node, and {last}")
+    )
     return Sizes(_size(case, tp, pp, told, **_experts(apart)))
 
 
@@ -174,7 +177,7 @@ def _smallest(case: Case, ways: list[tuple[int, int, bool]], relaxed: _Relaxed) 
     doubtful: tuple[int, int, bool] | None = None
     before = ""
     for place, (tp, pp, apart) in enumerate(ways):
-        answer = tried(case, tp=tp, pp=pp, **({"expert_parallel": True} if apart else {}), **relaxed.request)
+        answer = tried(case, tp=tp, pp=pp, **_apart_of(apart), **relaxed.request)
         if answer.verdict is Verdict.FITS:
             sure = _made(case, (tp, pp, apart), answer, relaxed, before)
             if doubtful is not None:
@@ -198,6 +201,10 @@ def _made(case: Case, way: tuple[int, int, bool], answer: SizingResult | None, r
     return Size(tp, pp, case.engine.apart, (*size.choices, *relaxed.choices))
 
 
+def _apart_of(apart: bool) -> dict[str, bool]:
+    return {"expert_parallel": True} if apart else {}
+
+
 def _experts(apart: bool) -> dict[str, Any]:
     text = "whole experts on each rank: their widths cannot be cut at this size"
     return {"enable_expert_parallel": (True, text)} if apart else {}
@@ -210,7 +217,7 @@ def _better(case: Case, ways: list[tuple[int, int, bool]], relaxed: _Relaxed, le
         for tp, pp, apart in ways:
             length = relaxed.request.get("max_model_len") or case.resolved.max_model_len
             share = {"wanted_concurrency": max(wanted.tokens / max(length, 1), 1e-6)}
-            answer = tried(case, tp=tp, pp=pp, **({"expert_parallel": True} if apart else {}), **relaxed.request, **share)
+            answer = tried(case, tp=tp, pp=pp, **_apart_of(apart), **relaxed.request, **share)
             if answer.verdict is Verdict.FITS:
                 if tp * pp == least.gpus // case.engine.apart:
                     break
@@ -231,7 +238,7 @@ def _better(case: Case, ways: list[tuple[int, int, bool]], relaxed: _Relaxed, le
 
 def _fits(case: Case, way: tuple[int, int, bool], relaxed: _Relaxed) -> bool:
     tp, pp, apart = way
-    return tried(case, tp=tp, pp=pp, **({"expert_parallel": True} if apart else {}), **relaxed.request).verdict is Verdict.FITS
+    return tried(case, tp=tp, pp=pp, **_apart_of(apart), **relaxed.request).verdict is Verdict.FITS
 
 
 def _linked(case: Case) -> bool:
