@@ -114,3 +114,13 @@ def test_a_refused_plan_stops_before_the_first_resource_and_lists_every_contradi
     assert "GPU-001 error: servers[0].gpus = 2: TP 4 x PP 1 = 4 GPUs, but the replica asks for 2" in text
     assert "GPU-002 error: servers[1].engine.tensor_parallel_size = 8" in text
     assert text.count("fix:") >= 2
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples" / "multi-node").glob("*.yaml")), ids=lambda file: file.stem)
+def test_a_preview_of_replicas_on_several_nodes_registers_their_sets_without_a_finding(run_program: Callable[..., Any], file: Path) -> None:
+    config = load({**yaml.safe_load(file.read_text("utf-8")), "target": {"local": "dev"}})
+    assert preview(config, "dev", today=TODAY).refused == ()
+    recorded = deployed(run_program, config, preview=True)
+    (made,) = [each.inputs for each in recorded.resources if each.inputs.get("kind") == "LeaderWorkerSet"]
+    assert made["spec"]["leaderWorkerTemplate"]["size"] == 2
+    assert "Deployment" not in recorded.kinds()
