@@ -54,10 +54,12 @@ class Hint:
     """Allocatable memory of one node, as a quantity (``900Gi``)."""
     disk: str | None = None
     """Allocatable ephemeral storage of one node, as a quantity."""
+    notice_seconds: int | None = None
+    """Seconds from the notice that a node goes until it is gone, for spot nodes."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for a count below 1 and for an amount that is not a quantity."""
-        for name in ("gpus_per_node", "nodes", "max_nodes", "shares", "memory_gib"):
+        for name in ("gpus_per_node", "nodes", "max_nodes", "shares", "memory_gib", "notice_seconds"):
             count = getattr(self, name)
             if count is not None and count < (1 if name != "memory_gib" else 0.1):
                 raise ValueError(f"{name}: {count} is not 1 or more")

@@ -31,6 +31,7 @@ _POOL: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "cpu": ("cpu", float),
     "memory": ("memory", bytes_of),
     "disk": ("disk", bytes_of),
+    "notice_seconds": ("notice", int),
 }
 """Field of the hint -> fact of the pool, and how the one becomes the other."""
 

@@ -48,7 +48,7 @@ def _against(row: Mapping[str, Any], pod: Pod, level: str, space: str, closed: b
     names = ", ".join(each.name for each, _ in wrong)
     said = f"{of} is {fact.get() or 'empty'}" if fact.known else f"{of} is not stated"
     text = f"{said} in {names}, and {space}, which {_asks(row)}"
-    path = fact.path or f"{box.path}.securityContext.{of}"
+    path = fact.path or box.path
     # A webhook may add what nobody states before the level is asked; in a stack of ours nothing does.
     level_of = Severity.ERROR if fact.known or closed else Severity.WARNING
     yield Hit(path, text, _remedy(row), fact.value or "", severity=level_of, fixes=_changes(row, wrong))

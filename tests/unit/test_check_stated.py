@@ -33,6 +33,7 @@ ALL = Hint(
     cpu=100.0,
     memory="900Gi",
     disk="1Ti",
+    notice_seconds=120,
 )
 
 ENGINE = """\

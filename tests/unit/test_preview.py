@@ -154,7 +154,8 @@ def test_the_pools_that_objects_carry_are_the_pools_of_the_plan() -> None:
 def test_a_patch_that_takes_the_engine_away_is_refused(patch: dict[str, Any]) -> None:
     made = preview(config({"servers[0].extra": {"pod_patch": patch}}), "dev", today=TODAY)
     assert "DOC-009" in {finding.code for finding in made.refused}
-    kept = {"containers": [{"name": "side", "image": "busybox:1", "command": ["sleep", "1"]}]}
+    allowed = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    kept = {"containers": [{"name": "side", "image": "busybox:1", "command": ["sleep", "1"], "securityContext": allowed}]}
     assert not preview(config({"servers[0].extra": {"pod_patch": kept}}), "dev", today=TODAY).refused
 
 
