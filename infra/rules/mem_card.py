@@ -42,7 +42,9 @@ def _way(suggestion: Suggestion, workload: Workload) -> str:
         flag, _, value = suggestion.text.partition(" ")
         return f"set {flag} to {value}" if flag.startswith("--") and value.replace(".", "").isalnum() else suggestion.text
     whole, (_, _, beside) = ranks * prod(each.get() for each in others), suggestion.text.partition(" with ")
-    return f"set --tensor-parallel-size to {ranks} and ask for {whole} GPUs per replica{f', with {beside}' if beside else ''}"
+    if beside:  # which checkpoint is for a person to choose
+        return f"{beside} with --tensor-parallel-size {ranks} and {whole} GPUs per replica"
+    return f"set --tensor-parallel-size to {ranks} and ask for {whole} GPUs per replica"
 
 
 @rule(
