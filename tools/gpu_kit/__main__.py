@@ -1,7 +1,7 @@
 """Repeats on a card what `python -m tools.bench.gate_real order` measures on processors: short requests beside a queue of long ones.
 
-usage: python -m tools.gpu_kit MODEL [--seconds N] [--out FILE] [-- FURTHER ARGUMENTS OF VLLM]
-       python -m tools.gpu_kit --dry                    the kit itself, on processors with the tiny model, some seconds a cell
+usage: python -m tools.gpu_kit MODEL [--shorts N] [--out FILE] [-- FURTHER ARGUMENTS OF VLLM]
+       python -m tools.gpu_kit --dry                    the kit itself, on processors with the tiny model
 
 MODEL is a folder or a repository that the `vllm` on PATH can load; the engine is started three times (fcfs, priority, priority with long
 prompts in quarters), each for four queues. Needs nothing of the network where MODEL is a folder. The machine is otherwise idle.
@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
     """Measures, and writes what was seen."""
     parser = argparse.ArgumentParser(prog="python -m tools.gpu_kit", description="Short requests beside a standing queue, on a card.")
     parser.add_argument("model", nargs="?", help="folder or repository of the model")
-    parser.add_argument("--seconds", type=float, default=60, help="seconds of each cell (60)")
+    parser.add_argument("--shorts", type=int, default=200, help="short requests in each cell (200)")
     parser.add_argument("--out", type=Path, help="write all durations as JSON")
     parser.add_argument("--dry", action="store_true", help="on processors, with the tiny model")
     own = arguments[: arguments.index("--")] if "--" in arguments else arguments
@@ -61,10 +61,10 @@ def main(arguments: list[str]) -> int:
         raise ToolError("no MODEL: name a folder or a repository, or try the kit by --dry")
     stage = on_card(options.model, tuple(arguments[len(own) + 1 :]))
     if options.dry:
-        stage, options.seconds = dataclasses.replace(PROCESSORS, queues=(8,), held=0), min(options.seconds, 4)
+        stage, options.shorts = dataclasses.replace(PROCESSORS, queues=(8,), held=0, tries=1), min(options.shorts, 20)
     with tempfile.TemporaryDirectory(prefix="interlock-kit-") as name:
-        found = gate_real.ordered(stage, Path(name), options.seconds)
-    gate_real.tell(stage, found, options.seconds)
+        found = gate_real.ordered(stage, Path(name), options.shorts)
+    gate_real.tell(stage, found)
     if options.out:
         rows = [{"way": way, "waiting": queue, **dataclasses.asdict(seen)} for (way, queue), seen in found.items()]
         options.out.write_text(json.dumps(rows))
