@@ -32,6 +32,7 @@ RATE_SECONDS = 10.0
 ORDERED = ("--scheduling-policy", "priority")
 QUARTERS = "priority, long prompts in quarters"
 FULL = 0.95
+CLIENTS = 48
 RATE = 500
 """Requests in a second."""
 
@@ -128,16 +129,20 @@ def tell(stage: Stage, found: Mapping[tuple[str, int], Seen]) -> None:
 
 def shares(folder: Path, shorts: int) -> None:
     """One tenant beside another one with many times its load: alone, with equal shares, and without."""
-    equal = {"long_prompt": 32, "long_answer": 16, "short_prompt": 32, "short_answer": 16}
+    equal = {"long_prompt": 32, "long_answer": 64, "short_prompt": 32, "short_answer": 64}
     rows: list[list[object]] = []
     places = PROCESSORS.places
     with engine(PROCESSORS, folder / "shares") as made:
         policy = json.loads((made.folder / watched.POLICY).read_text())
-        for way, workers, capacity in (("alone", 0, places), ("beside the other", 200, places), ("the same without shares", 200, 0)):
+        for way, workers, capacity in (
+            ("alone", 0, places),
+            ("beside the other", CLIENTS, places),
+            ("the same without shares", CLIENTS, 0),
+        ):
             (made.folder / watched.POLICY).write_text(json.dumps({**policy, "capacity": capacity}))
-            crowd = Crowd(workers, shorts, short_key=contract.FIRST, long_key=contract.KEY, pause=16 if workers else 0.2, **equal)  # type: ignore[arg-type]
+            crowd = Crowd(workers, shorts, short_key=contract.FIRST, long_key=contract.KEY, pause=32 if workers else 0.4, **equal)  # type: ignore[arg-type]
             rows.append([way, *run(made, crowd).row()])
-    say(table(f"A tenant's requests beside 200 clients of another one, {places} places", ("way", *Seen.HEAD), rows))
+    say(table(f"A tenant's requests beside {CLIENTS} clients of another one, {places} places", ("way", *Seen.HEAD), rows))
 
 
 def rate(folder: Path, shorts: int) -> None:
