@@ -15,6 +15,7 @@ from tools import build, toolchain_families
 from tools.common import ROOT, ToolError, run_main, say
 from tools.node import prepare
 from tools.parsers import asking
+from tools.ray_env import env
 
 PYTHON = [sys.executable, "-m"]
 LINTERS = {
@@ -33,6 +34,7 @@ def build_tools() -> list[str]:
     with ThreadPoolExecutor(1) as beside:
         beside.submit(prepare.fetch)
         beside.submit(fetch_parsers)
+        beside.submit(prepare_ray)
         for name, step in (("build", lambda: build.ensure(toolchain_families.select([], ["test", "mig"]))), ("real node", prepare_node)):
             try:
                 step()
@@ -48,6 +50,14 @@ def fetch_parsers() -> None:
         asking.fetch()
     except ToolError as error:
         say(f"the test of vLLM's parsers is skipped: {error}")
+
+
+def prepare_ray() -> None:
+    """Installs the real Ray, or says why the tests on it are skipped."""
+    try:
+        env.ensure()
+    except ToolError as error:
+        say(f"the tests on Ray are skipped: {error}")
 
 
 def prepare_node() -> None:

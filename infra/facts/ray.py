@@ -41,6 +41,8 @@ class ServeDeployment:
     """``request_router_config.request_router_class``."""
     router_options: Mapping[str, Fact[str]] = field(default_factory=dict)
     """``request_router_kwargs``."""
+    most_replicas: Fact[int] = Fact()
+    """``autoscaling_config.max_replicas``."""
     builder: str = ""
     """What builds the application (``import_path`` after the colon): ``build_openai_app``, ``build_dp_openai_app``, ..."""
 

@@ -79,6 +79,7 @@ def _deployment(node: Node, name: str, whole: Node, groups: Node, env: Mapping[s
         per_worker=_bundle(groups["bundle_per_worker"]),
         strategy=(groups["strategy"] if groups["strategy"] else node["placement_group_strategy"]).text(),
         replicas=(node["num_replicas"] if node["num_replicas"] else scaling["min_replicas"]).integer(),
+        most_replicas=scaling["max_replicas"].integer(),
         target_ongoing_requests=scaling.first("target_ongoing_requests", "target_num_ongoing_requests_per_replica").number(),
         max_ongoing_requests=node.first("max_ongoing_requests", "max_concurrent_queries").number(),
         autoscaling=bool(scaling.mapping) or node["num_replicas"].string() == "auto",
