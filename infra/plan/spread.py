@@ -28,8 +28,12 @@ def must_pack(pool: PlannedPool, demands: Sequence[PodDemand]) -> str:
 
 
 def decide_spread(demand: PodDemand, packed: str, why: dict[str, Reason]) -> bool:
-    """Whether the replicas of a server prefer different nodes. A replica of several pods takes whole nodes already."""
-    if demand.count < 2 or demand.pods > 1:
+    """Whether the replicas of a server prefer different nodes. A replica of several pods takes whole nodes already.
+
+    A single replica says so too: it would be replaced when a second one is asked for, only because its template changes.
+    """
+    if demand.pods > 1:
         return False
-    why["spread"] = Reason(value="packed", reason=packed) if packed else APART
+    if demand.count > 1:
+        why["spread"] = Reason(value="packed", reason=packed) if packed else APART
     return not packed

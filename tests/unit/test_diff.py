@@ -75,6 +75,12 @@ def test_more_replicas_restart_nobody_and_take_gpus_with_their_price() -> None:
     assert cards.monthly == 4 * 2.0 * 730
 
 
+@pytest.mark.parametrize("replicas", [1, 3, 4])
+def test_another_number_of_replicas_restarts_nobody(replicas: int) -> None:
+    found = change(config(large={"replicas": replicas}), PROD)
+    assert [(each.name, each.restart) for each in found.servers] == [("large", None)]
+
+
 def test_a_removed_server_takes_all_of_its_objects_and_nothing_else() -> None:
     found = change(PROD, config(embed=None))
     assert {name for _, name, _ in named(found)} == {"embed"}
