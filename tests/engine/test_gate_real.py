@@ -158,7 +158,7 @@ def test_a_client_that_leaves_its_stream_is_charged_for_what_was_sent_and_the_en
 
 
 def test_no_client_chooses_its_place_in_the_queue(engine: RealContainer) -> None:
-    """Four patient requests that claim to be first, one at a time; the impatient one comes last, and is second."""
+    """Four patient requests that claim to be first, one at a time; the impatient one comes when three are there, and is not behind them."""
     order, lock = list[str](), threading.Lock()
 
     def one(name: str, key: str, tokens: int) -> None:
@@ -167,15 +167,15 @@ def test_no_client_chooses_its_place_in_the_queue(engine: RealContainer) -> None
         with lock:
             order.append(name)
 
-    threads = [threading.Thread(target=one, args=(f"patient {at}", contract.KEY, 150)) for at in range(4)]
+    threads = [threading.Thread(target=one, args=(f"patient {at}", contract.KEY, 300)) for at in range(4)]
     for thread in threads:
         thread.start()
-    until(lambda: sum(words[board.HEAD_WORDS + 3] for words in engine.pages()) == 4, 30, "four requests in the engine")
+    until(lambda: sum(words[board.HEAD_WORDS + 3] for words in engine.pages()) >= 3, 60, "three requests in the engine")
     threads.append(threading.Thread(target=one, args=("impatient", contract.FIRST, 5)))
     threads[-1].start()
     for thread in threads:
         thread.join(120)
-    assert order.index("impatient") <= 1, order
+    assert order.index("impatient") <= 2, order
 
 
 @pytest.mark.parametrize("size", [1000, 1_000_000])
