@@ -66,12 +66,13 @@ def test_planned_placement_groups_land_as_planned_and_what_is_refused_is_never_p
     """Two hosts of eight GPUs of one model, and a pod of four of another: as the plan makes the groups."""
     stage: dict[str, float] = {"GPU": 1, "big-gpu": 1}
     other: dict[str, float] = {"GPU": 1, "small-gpu": 1}
+    bare: dict[str, float] = {"GPU": 1}
     nodes = [{"num_gpus": 8, "resources": {"big-gpu": 8}}] * 2 + [{"num_gpus": 4, "resources": {"small-gpu": 4}}]
     groups = {
         "TP 8 x PP 2 over two hosts": group("PACK", *[stage] * 16, keep=True),
         "TP 4 in its own pod": group("STRICT_PACK", *[other] * 4),
         "num_gpus 4 on the deployment: 5, 1, 1, 1": group("STRICT_PACK", {"GPU": 5, "small-gpu": 1}, *[other] * 3, seconds=4),
-        "PACK without the group's own resource": group("PACK", *[{"GPU": 1}] * 2, keep=True),
+        "PACK without the group's own resource": group("PACK", *[bare] * 2, keep=True),
         "TP 4 beside what took two of its cards": group("STRICT_PACK", *[other] * 4, seconds=4),
         "a replica more than there are pods": group("PACK", *[stage] * 16, seconds=4),
         "TP 16 in one node": group("STRICT_PACK", *[stage] * 16, seconds=4),
