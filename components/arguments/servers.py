@@ -77,6 +77,8 @@ class RouteSettings(TypedDict):
     """Name of an existing TLS Secret, of an Ingress or of the Gateway's listener; omit for plain HTTP at this hop."""
     max_body: NotRequired[str]
     """Largest request that an Ingress of class nginx lets through; its own default is 1Mi, less than an image or a long prompt."""
+    prefix: NotRequired[str]
+    """Path in front of ``paths``, such as ``/chat``, which the server does not see: so several models share one host."""
     annotations: NotRequired[dict[str, str]]
     """Annotations of the HTTPRoute, the Ingress or the load balancer's Service, as their controller reads them; they win over ours."""
     paths: NotRequired[list[str]]

@@ -5,6 +5,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from interlock.infra.catalog.controllers import dialect
+from interlock.infra.catalog.routes import controller_name
 from interlock.infra.config.base import Bytes, Config, HostName, LabelKey, Name, ObjectName, PathPrefix
 
 
@@ -42,6 +44,8 @@ class RouteConfig(Config):
     """Name of an existing TLS Secret, of an Ingress or of the Gateway's listener; omit for plain HTTP at this hop."""
     max_body: Bytes = "64Mi"
     """Largest request that an Ingress of class nginx lets through; its own default is 1Mi, less than an image or a long prompt."""
+    prefix: PathPrefix | None = None
+    """Path in front of ``paths``, such as ``/chat``, which the server does not see: so several models share one host."""
     annotations: dict[LabelKey, str] = Field(default_factory=dict)
     """Annotations of the HTTPRoute, the Ingress or the load balancer's Service, as their controller reads them; they win over ours."""
     paths: tuple[PathPrefix, ...] = Field(default=("/v1",), min_length=1)
@@ -56,11 +60,33 @@ class RouteConfig(Config):
         return self.listener or ("https" if self.tls_secret else "")
 
     @property
+    def shown(self) -> tuple[str, ...]:
+        """Path prefixes that clients use."""
+        return tuple(f"{self.prefix or ''}{path}" for path in self.paths)
+
+    @property
     def entry(self) -> tuple[str, ...]:
         """Where requests come in: routes of one host contradict each other only there."""
         if self.kind is RouteKind.HTTPROUTE:
             return (self.kind, self.gateway, self.gateway_namespace or "", self.section)
         return (self.kind, self.ingress_class if self.kind is RouteKind.INGRESS else "")
+
+    @model_validator(mode="after")
+    def _fits_its_controller(self) -> Self:
+        if self.prefix and self.prefix.endswith("/"):
+            raise ValueError(f"prefix {self.prefix!r} ends with /: write {self.prefix.rstrip('/') or '/chat'}")
+        if self.kind is RouteKind.LOAD_BALANCER and self.prefix:
+            raise ValueError("a load balancer passes connections through and cuts off no prefix: use httproute or ingress")
+        if self.kind is not RouteKind.INGRESS:
+            return self
+        told, owner = dialect(self.ingress_class), controller_name(self.ingress_class)
+        if self.prefix and not told.rewrite:
+            raise ValueError(
+                f"prefix: {owner} (class {self.ingress_class}) has no annotation that cuts it off; use httproute, or a host of its own"
+            )
+        if told.most_seconds and self.timeout_seconds > told.most_seconds:
+            raise ValueError(f"timeout_seconds {self.timeout_seconds} is more than the {told.most_seconds} s that {owner} takes")
+        return self
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:

@@ -266,10 +266,10 @@ def _taken(config: ClusterConfig, index: int) -> Iterator[tuple[str, str]]:
         route = other.route
         if own is None or route is None or (own.host, own.entry) != (route.host, route.entry):
             continue
-        both = [path for path in own.paths if path in route.paths]
+        both = [path for path in own.shown if path in route.shown]
         if both:
             shown = f"{own.host}{both[0]} leads to server {other.name} already: one of the two would get every request"
-            yield f"servers[{index}].route.host", f"{shown}; give each a host of its own"
+            yield f"servers[{index}].route.host", f"{shown}; give each a host or a prefix of its own"
             return
 
 

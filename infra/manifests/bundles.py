@@ -211,7 +211,7 @@ def external_url(route: RouteConfig | None) -> str | None:
     """Base URL from outside."""
     if route is None:
         return None
-    return f"{'https' if route.tls_secret else 'http'}://{route.host}{route.paths[0].rstrip('/')}"
+    return f"{'https' if route.tls_secret else 'http'}://{route.host}{route.shown[0].rstrip('/')}"
 
 
 def secrets_of(server: PlannedServer) -> dict[str, str]:

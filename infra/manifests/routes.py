@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from interlock.infra.catalog.controllers import Dialect, dialect
 from interlock.infra.catalog.routes import controller_name, timeout_annotations
 from interlock.infra.config.exposure import WHOLE, RouteConfig, RouteKind
 from interlock.infra.manifests.carried import FACTS, route_facts
@@ -72,6 +73,7 @@ def http_spec(route: RouteConfig, backends: Sequence[Backend]) -> dict[str, Any]
         parent["namespace"] = put(route.gateway_namespace, "route.gateway_namespace")
     if route.section:
         parent["sectionName"] = put(route.section, "route.listener" if route.listener else "route.tls_secret")
+    backends = [replace(each, prefix=f"{route.prefix or ''}{each.prefix}") for each in backends]
     prefixes = dict.fromkeys(backend.prefix for backend in backends)
     rules = [rule for prefix in prefixes for rule in _rules(route, prefix, [each for each in backends if each.prefix == prefix])]
     return {"parentRefs": [parent], "hostnames": [put(route.host, "route.host")], "rules": rules}
@@ -119,21 +121,36 @@ def ingress(plan: ClusterPlan, server: PlannedServer, route: RouteConfig) -> Man
 
 def ingress_parts(route: RouteConfig, service: Any, port: str = "http") -> tuple[dict[str, Any], dict[str, Any]]:
     """(spec, annotations) of an Ingress to ``service``."""
-    backend = {"service": {"name": service, "port": {"name": port}}}
+    backend, told = {"service": {"name": service, "port": {"name": port}}}, dialect(route.ingress_class)
     host = put(route.host, "route.host")
-    paths = put([{"path": path, "pathType": "Prefix", "backend": backend} for path in route.paths], "route.paths")
+    if route.prefix:
+        shown = [told.path.format(prefix=route.prefix, path=path) for path in route.paths]
+        kind = "ImplementationSpecific" if "(" in told.path else "Prefix"
+    else:
+        shown, kind = list(route.paths), "Prefix"
+    paths = put([{"path": path, "pathType": kind, "backend": backend} for path in shown], "route.prefix" if route.prefix else "route.paths")
     spec: dict[str, Any] = {
         "ingressClassName": put(route.ingress_class, "route.ingress_class"),
         "rules": [{"host": host, "http": {"paths": paths}}],
     }
     if route.tls_secret:
         spec["tls"] = put([{"hosts": [host], "secretName": route.tls_secret}], "route.tls_secret")
-    controller = controller_name(route.ingress_class)
-    told = timeout_annotations(controller, route.timeout_seconds or NEVER)
-    annotations = {name: put(text, "route.timeout_seconds") for name, text in told.items()}
-    if controller == "nginx":
-        annotations["nginx.ingress.kubernetes.io/proxy-send-timeout"] = annotations["nginx.ingress.kubernetes.io/proxy-read-timeout"]
-        annotations["nginx.ingress.kubernetes.io/proxy-buffering"] = put("off", "route.ingress_class")
-        # nginx counts m as 1024 x 1024 bytes.
-        annotations["nginx.ingress.kubernetes.io/proxy-body-size"] = put(f"{-(-bytes_of(route.max_body) // MIB)}m", "route.max_body")
-    return spec, annotations
+    return spec, controller_annotations(route, told)
+
+
+def controller_annotations(route: RouteConfig, told: Dialect) -> dict[str, Any]:
+    """What the controller of the class reads: timeouts, no buffering and no second attempt, the largest request, the rewritten path."""
+    # nginx counts m as 1024 x 1024 bytes.
+    values = {
+        "seconds": route.timeout_seconds or told.most_seconds or NEVER,
+        "mib": -(-bytes_of(route.max_body) // MIB),
+        "prefix": route.prefix or "",
+    }
+    times = timeout_annotations(controller_name(route.ingress_class), int(values["seconds"]))
+    parts = (
+        ({**times, **told.timeout}, "route.timeout_seconds"),
+        (told.stream, "route.ingress_class"),
+        (told.body, "route.max_body"),
+        (told.rewrite if route.prefix else {}, "route.prefix"),
+    )
+    return {name: put(form.format(**values), field) for forms, field in parts for name, form in forms.items()}
