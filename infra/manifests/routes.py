@@ -141,12 +141,13 @@ def ingress_parts(route: RouteConfig, service: Any, port: str = "http") -> tuple
 def controller_annotations(route: RouteConfig, told: Dialect) -> dict[str, Any]:
     """What the controller of the class reads: timeouts, no buffering and no second attempt, the largest request, the rewritten path."""
     # nginx counts m as 1024 x 1024 bytes.
+    seconds = route.timeout_seconds or told.most_seconds or NEVER
     values = {
-        "seconds": route.timeout_seconds or told.most_seconds or NEVER,
+        "seconds": seconds,
         "mib": -(-bytes_of(route.max_body) // MIB),
         "prefix": route.prefix or "",
     }
-    times = timeout_annotations(controller_name(route.ingress_class), int(values["seconds"]))
+    times = timeout_annotations(controller_name(route.ingress_class), seconds)
     parts = (
         ({**times, **told.timeout}, "route.timeout_seconds"),
         (told.stream, "route.ingress_class"),
