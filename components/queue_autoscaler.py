@@ -8,7 +8,7 @@ import pulumi
 from interlock.components._given import Given
 from interlock.components._made import ANY_POOL, Recipe, make, register, stand_in
 from interlock.components.arguments.cluster import PrometheusSettings, WaiverSettings
-from interlock.components.arguments.servers import AutoscaleSettings
+from interlock.components.arguments.scaling import AutoscaleSettings
 from interlock.infra.config import ClusterConfig
 from interlock.infra.errors import ConfigError, Problem
 from interlock.infra.manifests.placed import Draft, finished

@@ -53,10 +53,11 @@ FILES: dict[str, tuple[str, tuple[type[BaseModel], ...]]] = {
     "servers": (
         "A server as the config describes it.",
         (
-            *(ModelConfig, ImageConfig, RouteConfig, RuntimeConfig, ScheduleConfig, WakeConfig, AutoscaleConfig, RolloutConfig),
+            *(ModelConfig, ImageConfig, RouteConfig, RuntimeConfig, RolloutConfig),
             *(WishesConfig, TransferConfig, ExtraConfig, ServerAccess, Adapter, AdaptersConfig, ServerConfig),
         ),
     ),
+    "scaling": ("Autoscaling as the config describes it.", (ScheduleConfig, WakeConfig, AutoscaleConfig)),
     "pools": ("A pool as the config describes it.", (ShareConfig, KarpenterConfig, DomainConfig, PoolConfig)),
     "ray": ("A RayService as the config describes it.", (RedisConfig, RayServiceConfig)),
     "stores": ("A store as the config describes it.", (PrefetchConfig, StoreConfig)),
