@@ -85,9 +85,6 @@ class VllmServer(pulumi.ComponentResource):
         for manifest in spec.workload:
             options = pulumi.ResourceOptions(parent=self, depends_on=list(before))
             if manifest["kind"] in WORKLOADS:
-                if "replicas" not in manifest["spec"]:
-                    # Without it, the API server would set an autoscaled workload back to one replica when ours are no longer stated.
-                    options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(ignore_changes=["spec.replicas"]))
                 timeout = f"{spec.update_timeout}s"
                 timeouts = pulumi.CustomTimeouts(create=timeout, update=timeout, delete=f"{spec.delete_timeout}s")
                 options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(custom_timeouts=timeouts))

@@ -55,8 +55,7 @@ class Room:
 
 
 def planned_server(config: ClusterConfig, stack: str, index: int, made: Engine, *, on: Host, room: Room) -> PlannedServer:
-    """``config.servers[index]`` with every number decided; ``on``: what its pods take of their nodes; ``room``: what its pool has left when
-    all servers are placed."""
+    """``config.servers[index]`` with every number decided; ``on``: what its pods take of their nodes; ``room``: what is left there then."""
     server = config.servers[index]
     pool = next(pool for pool in config.pools if pool.name == server.pool)
     image, shape = tracks()[server.track.value], model_shape(server.model, server.engine.quantization)

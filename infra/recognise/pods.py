@@ -48,7 +48,7 @@ def read_pod(spec: Node, metadata: Node, context: Context, role: str = "", count
         open=any(node.unknown for node in (spec, spec["containers"], spec["nodeSelector"], *spec["containers"].items())),
         volumes=tuple(read_volume(node) for node in spec["volumes"].items()),
         node_selector=spec["nodeSelector"].facts(),
-        affinity=bool(spec.at("affinity", "nodeAffinity") or spec["topologySpreadConstraints"] or spec["nodeName"]),
+        affinity=_bound(spec),
         apart=_apart(spec, metadata),
         tolerations=_tolerations(spec),
         host_ipc=spec["hostIPC"].boolean().value is True,
@@ -99,6 +99,12 @@ def _devices(used: Node, claims: Mapping[str, Node], context: Context) -> Iterat
             if wanted in ("", request.name):
                 count = replace(request.count, path=claim.path)
                 yield Device(name, request.name, request.device_class, count, request.profile, of_all_pods=bool(own))
+
+
+def _bound(spec: Node) -> bool:
+    """Whether a pod says itself on which nodes it may run; a spread that is only preferred does not."""
+    hard = any(each["whenUnsatisfiable"].string() != "ScheduleAnyway" for each in spec["topologySpreadConstraints"].items())
+    return bool(spec.at("affinity", "nodeAffinity") or hard or spec["nodeName"])
 
 
 def _apart(spec: Node, metadata: Node) -> bool:

@@ -197,6 +197,7 @@ def failure_is_decided(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     source="vLLM documentation, 'Disaggregated Prefilling' (two instances and a router); llm-d guides, 'Prefill/Decode Disaggregation'",
     remedy="Add the other side, or remove kv_role.",
     fault="half-a-pair",
+    ours=Severity.ERROR,
     links=("https://docs.vllm.ai/en/latest/features/disagg_prefill/",),
 )
 def has_partner(workload: Workload, bundle: Bundle, settings: Settings) -> Iterable[Hit]:
@@ -209,7 +210,7 @@ def has_partner(workload: Workload, bundle: Bundle, settings: Settings) -> Itera
     if any(role(each) == wanted or _open(each) for each in near):
         return
     # What is not among the documents that were read may stand elsewhere. A decode engine alone still answers.
-    level = Severity.INFO if not bundle.closed else Severity.ERROR if mine == PREFILL and workload.origin.ours else Severity.WARNING
+    level = None if bundle.closed and mine == PREFILL else Severity.INFO
     missing = f"no {wanted} engine is in {'the stack' if bundle.closed else 'what was read'} for this {mine} engine"
     yield Hit(where(workload, Place.ARGS, stated), missing, f"add a {wanted} engine, or remove kv_role", str(stated.get()), severity=level)
 
@@ -238,8 +239,8 @@ def has_router(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         places = [*(each.origin for each in bundle.routers), *(each.origin for each in bundle.programs)]
         seen = any(each.namespace in spaces for each in places)
         stated = pair.prefill.engine.router.known or pair.decode.engine.router.known
-        # Whose router somebody else's pair has can be any program; only a stack of ours says it.
-        if pair.decode.origin.ours and not (seen or stated):
+        # The router can be any program that was not read; only a whole stack says that there is none.
+        if bundle.closed and not (seen or stated):
             names = f"{pair.prefill.origin.name} (prefill) and {pair.decode.origin.name} (decode)"
             text = f"no router is named in front of {names}: a request that reaches one of them is not split"
             place = where(pair.decode, Place.ARGS, pair.decode.engine.flag("kv-transfer-config"))

@@ -24,7 +24,7 @@ from interlock.runtime.supervise import servers as counted
 
 TODAY = dt.date(2026, 11, 29)
 SCHEMA = "1.31"
-CUSTOM = {"HTTPRoute", "LeaderWorkerSet", "ScaledObject"}
+CUSTOM = {"HTTPRoute", "LeaderWorkerSet", "PodMonitor", "ScaledObject", "ServiceMonitor", "TriggerAuthentication"}
 
 routes = st.one_of(
     st.none(),

@@ -160,7 +160,7 @@ def test_the_server_accepts_the_signature_and_refuses_another(
     key = iam.create_access_key(UserName="loader")["AccessKey"]
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", key["AccessKeyId"])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", key["SecretAccessKey"])
-    auth = urllib.request.Request(f"{endpoint}/moto-api/reset-auth", method="POST")
+    auth = urllib.request.Request(f"{endpoint}/moto-api/reset-auth", method="POST", headers={"Content-Type": "text/plain"})
     urllib.request.urlopen(auth, b"0", timeout=5).close()  # from now on every request is checked
     try:
         assert fetch(endpoint, tmp_path / "a") == 0

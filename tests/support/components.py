@@ -189,11 +189,11 @@ CASES = (
     ),
     Case(
         GpuDevicePlugin,
-        {"pools": [POOL, SLICED, MIG], "layer": {"pull_secrets": ["pull"]}},
+        {"pools": [POOL, SLICED, MIG], "layer": {"pull_secrets": ["pull"], "mig": "prepared"}},
         {"layer.pull_secrets[0]": "pull"},
         {"pools[1].share.replicas": 1},
         "pools[1].share.replicas: 1 is out of range: it must be at least 2",
-        {"stack": "other", "layer": {"namespace": "gpu-other", "runtime_class": "other"}},
+        {"stack": "other", "layer": {"namespace": "gpu-other", "runtime_class": "other", "mig": "prepared"}},
         missing="pools",
     ),
     Case(

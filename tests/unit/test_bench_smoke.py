@@ -96,7 +96,7 @@ def test_the_output_of_a_benchmark_is_shown_and_its_goals_are_kept(capsys: pytes
 
 
 def test_an_unknown_benchmark_is_refused_with_those_that_there_are() -> None:
-    names = "check, command, frame, gate, hostile, plan, platform, policies, prod, replicas, runtime, sizing"
+    names = "check, command, frame, gate, gate_real, hostile, plan, platform, policies, prod, replicas, runtime, sizing"
     with pytest.raises(ToolError, match=f"no such benchmark; there are {names}"):
         bench.main(["skeleton"])
 

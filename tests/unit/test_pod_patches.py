@@ -24,7 +24,8 @@ def engine(**fields: Any) -> dict[str, Any]:
     return {"containers": [{"name": "engine", **fields}]}
 
 
-SIDECAR = {"containers": [{"name": "side", "image": "x/y:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}
+HARDENED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "runAsNonRoot": True, "runAsUser": 1000}
+SIDECAR = {"containers": [{"name": "side", "image": "x/y:1", "securityContext": HARDENED, "resources": {"limits": {"nvidia.com/gpu": 1}}}]}
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,8 @@ BY_HAND: Mapping[str, str] = {
     "DOC-004": "a key is renamed, with all that stands below it",
     "MEM-003": "several ways, each with its price",
     "GPU-021": "the name of the interface depends on the network plugin",
+    "RAY-024": "requests, limits and what the head is started with",
+    "VER-008": "the digest has to be looked up",
     "RAY-010": "half of max_num_seqs, which the deployment does not state",
     "SCALE-012": "some entries of a list of values",
     "SEC-008": "a volume has to be chosen",

@@ -96,7 +96,7 @@ def test_a_pair_without_a_router_is_told_and_one_with_a_router_is_not() -> None:
         assert not [each for each in made(data).findings if each.code == "ARG-026"]
 
 
-@pytest.mark.parametrize(("role", "severity"), [("prefill", "error"), ("decode", "warning")])
+@pytest.mark.parametrize(("role", "severity"), [("prefill", "error"), ("decode", "info")])
 def test_half_a_pair_is_refused_where_it_answers_nobody(role: str, severity: str) -> None:
     data = pair()
     plan = made({**data, "servers": [each for each in data["servers"] if each["name"] == role]})

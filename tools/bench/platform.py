@@ -32,7 +32,7 @@ def config(pools: int, cluster: str = "bench-platform") -> dict[str, Any]:
         "scope": "platform",
         "namespace": "platform",
         "platform": {
-            "gpu_layer": {"kind": "device-plugin"},
+            "gpu_layer": {"kind": "device-plugin", "mig": "prepared"},
             "priority_classes": [{"name": "training", "value": 1000, "preempts": False}, {"name": "serving", "value": 100000}],
         },
         "pools": [
