@@ -63,18 +63,9 @@ class GpuLayerConfig(Config):
         return self.namespace or "gpu-system"
 
 
-class KubeRayKind(StrEnum):
-    """Where the KubeRay operator comes from."""
-
-    INSTALLED = "installed"
-    OPERATOR = "operator"
-
-
 class KubeRayConfig(Config):
-    """The operator that makes Ray clusters: there already, or by this stack."""
+    """The operator that makes Ray clusters. It must be there: a stack does not install it."""
 
-    kind: KubeRayKind = KubeRayKind.INSTALLED
-    """installed or operator."""
     namespace: Name | None = None
     """Namespace of the operator; omit for kuberay-system. Only pods from there may reach the dashboards of our clusters."""
 

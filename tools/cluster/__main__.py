@@ -98,7 +98,7 @@ def main(arguments: list[str]) -> int:
         ("down", _down, "stop it and remove all of it, also after a crash"),
         ("status", _status, "say what runs (all clusters without --name); exit 1 when one is dead"),
         ("nodes", _nodes, "make the simulated nodes exactly those of a JSON file"),
-        ("extend", _extend, "add Gateway API and KEDA, their controllers simulated (needs Go)"),
+        ("extend", _extend, "add Gateway API, KEDA and monitors, their controllers simulated (needs Go)"),
         ("exec", _exec, "run a command inside its network, where pod and service addresses are reachable"),
         ("env", _env, "print the variables with which kubectl and pulumi work on it, for eval"),
     ):

@@ -1,4 +1,4 @@
-"""Gateway API and KEDA for a local cluster: their definitions from their Go modules, and a simulator in place of their controllers."""
+"""Kinds of others for a local cluster: their definitions from their Go modules, and a simulator in place of their controllers."""
 
 import json
 import os

@@ -82,10 +82,10 @@ class StackOn:
 
 @pytest.fixture(scope="session")
 def prod_cluster(toolchain: Path) -> Iterator[LocalCluster]:
-    """Real: etcd, API server, controllers, scheduler, RBAC, definitions of Gateway API and KEDA. Simulated: nodes and what runs on them,
+    """Real: etcd, API server, controllers, scheduler, RBAC, definitions of kinds of others. Simulated: nodes and what runs on them,
     volumes, the controllers of gateways, of KEDA and of an Ingress class."""
     if shutil.which("go") is None:
-        pytest.skip("no Go on PATH: the definitions of Gateway API and KEDA come from their Go modules")
+        pytest.skip("no Go on PATH: the definitions of Gateway API, KEDA and the Prometheus operator come from their Go modules")
     name = f"prod-{os.getpid()}"
     try:
         started, _ = lifecycle.up(name, toolchain)
