@@ -22,12 +22,12 @@ def program_of(image: str) -> Mapping[str, Any]:
 
 def called(program: str) -> str:
     """A program in words."""
-    return str(next(row["called"] for row in table(_FILE)["programs"] if row["program"] == program))
+    return str(next((row["called"] for row in table(_FILE)["programs"] if row["program"] == program), program))
 
 
 def groups_of(program: str) -> tuple[str, ...]:
     """API groups of the objectives that a program reads; where the cluster has several of them, it takes the first alone."""
-    return tuple(next(row["groups"] for row in table(_FILE)["programs"] if row["program"] == program))
+    return tuple(next((row["groups"] for row in table(_FILE)["programs"] if row["program"] == program), ()))
 
 
 @cache

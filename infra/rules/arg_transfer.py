@@ -240,8 +240,9 @@ def has_router(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
         seen = any(each.namespace in spaces for each in places)
         stated = pair.prefill.engine.router.known or pair.decode.engine.router.known
         # The router can be any program that was not read; only a whole stack says that there is none.
-        if bundle.closed and not (seen or stated):
+        level = None if bundle.closed else Severity.INFO
+        if not (seen or stated):
             names = f"{pair.prefill.origin.name} (prefill) and {pair.decode.origin.name} (decode)"
             text = f"no router is named in front of {names}: a request that reaches one of them is not split"
             place = where(pair.decode, Place.ARGS, pair.decode.engine.flag("kv-transfer-config"))
-            yield Hit(place, text, f"{_ROUTERS}, and name its Service as transfer.router", origin=pair.decode.origin)
+            yield Hit(place, text, f"{_ROUTERS}, and name its Service as transfer.router", origin=pair.decode.origin, severity=level)

@@ -106,6 +106,8 @@ def objectives_are_read(bundle: Bundle, settings: Settings) -> Iterable[Hit]:
     for objective in bundle.objectives:
         for program in _pickers(objective, bundle):
             groups = pickers.groups_of(program.program)
+            if not groups or not objective.group.known:
+                continue
             # A resource of the first group that the set holds says that the cluster knows it: the others are not looked at.
             read = next((group for group in groups if (objective.origin.kind, group) in made), groups[0])
             if objective.group.get() != read:

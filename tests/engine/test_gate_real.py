@@ -193,8 +193,12 @@ def test_a_websocket_without_a_key_is_refused(engine: RealContainer) -> None:
     upgrade = {"connection": "upgrade", "upgrade": "websocket", **own}
     for key in ("", contract.KEY):
         assert asked(engine, path="/v1/realtime", method="GET", key=key, headers=upgrade).status == 403
-    refused = [line for line in log(engine) if line["route"] == "/v1/realtime" and line["tenant"] == "a"]
-    assert [line["status"] for line in refused] == [403]
+
+    def refused() -> list[int]:
+        return [line["status"] for line in log(engine) if line["route"] == "/v1/realtime" and line["tenant"] == "a"]
+
+    until(refused, 10, "the line of the refusal")
+    assert refused() == [403]
 
 
 def test_the_engines_adapters_follow_the_mounted_list_and_what_does_not_fit_is_refused(engine: RealContainer) -> None:

@@ -61,7 +61,11 @@ def test_cluster_wide_objects_are_the_platforms(stacks: dict[str, Any], prod_clu
     assert "kubernetes:scheduling.k8s.io/v1:PriorityClass" in kinds(stacks["platform"])
     assert "kubernetes:apps/v1:Deployment" not in kinds(stacks["platform"])
     for name in ("team-a", "team-b"):
-        wide = {kind for kind in kinds(stacks[name]) if not kind.startswith(("kubernetes:core/", "kubernetes:apps/"))}
+        wide = {
+            kind
+            for kind in kinds(stacks[name])
+            if not kind.startswith(("kubernetes:core/", "kubernetes:apps/", "kubernetes:networking.k8s.io/v1:NetworkPolicy"))
+        }
         assert wide == set()
 
 
