@@ -53,7 +53,8 @@ def test_routes_and_scalers_are_the_kinds_that_the_config_chose(prod_cluster: Lo
     namespace = prod.config["namespace"]
     ingress = prod_cluster.get("ingress", "code", "-n", namespace)
     assert ingress["metadata"]["annotations"]["nginx.ingress.kubernetes.io/proxy-read-timeout"] == "600"
-    (metric,) = prod_cluster.get("horizontalpodautoscaler", "code", "-n", namespace)["spec"]["metrics"]
+    metric, *others = prod_cluster.get("horizontalpodautoscaler", "code", "-n", namespace)["spec"]["metrics"]
+    assert [each["pods"]["metric"]["name"] for each in others] == ["vllm_num_requests_running", "vllm_kv_cache_usage_perc"]
     assert metric["pods"]["metric"]["name"] == "vllm_num_requests_waiting"
     assert metric["pods"]["target"] == {"type": "AverageValue", "averageValue": "4"}
     route = prod_cluster.get("httproute", "chat", "-n", namespace)

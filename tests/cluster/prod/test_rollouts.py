@@ -16,16 +16,18 @@ def stack(make_stack: Any, prod_cluster: LocalCluster) -> Any:
     """A server of five replicas and its canary, on a pool of six cards: not one is spare. The first `up` is cut off and then repeated."""
     spare = {"name": "spare", "gpu": "l4", "nodes": 6, "gpus_per_node": 1, "cpu": "16", "memory": "64Gi"}
     # Six nodes of one card have to be free: those of other tests are given back here.
-    prod_cluster.kubectl("delete", "namespace", "renamed", "upgraded", "--ignore-not-found", "--wait=true")
+    prod_cluster.kubectl("delete", "namespace", "renamed", "upgraded", "destroyed", "--ignore-not-found", "--wait=true")
     old = {**SERVER, "name": "chat", "replicas": 5, "route": dict(ROUTE), "access": {"open": "a test"}}
     config = {"scope": "serving", "pools": [spare], "namespace": NAMESPACE, "servers": [old]}
     made = make_stack(config, NAMESPACE)
-    cut = made.project.run("up", "--yes", "--skip-preview", "--json", "--stack", NAMESPACE, timeout=6)
-    assert cut.code, "the first up was to be cut off"
-    again = made.project.up()
-    assert again.code == 0, again.text
-    yield made
-    prod_cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+    try:
+        cut = made.project.run("up", "--yes", "--skip-preview", "--json", "--stack", NAMESPACE, timeout=6)
+        assert cut.code, "the first up was to be cut off"
+        again = made.project.up()
+        assert again.code == 0, again.text
+        yield made
+    finally:
+        prod_cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
 
 
 def changed(stack: Any) -> Any:
