@@ -34,9 +34,18 @@ def quantity(text: str | int | float) -> Decimal:
     """The plain number of a Kubernetes quantity (``"500m"`` -> 0.5, ``"2Gi"`` -> 2147483648). Raises ValueError."""
     if isinstance(text, bool):
         raise ValueError(f"{text} is a boolean, not a quantity")
-    match = _QUANTITY.match(str(text).strip())
-    if not match:
+    found = _number(str(text))
+    if found is None:
         raise ValueError(f"{text!r} is not a Kubernetes quantity such as 2, 500m, 16Gi")
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _number(text: str) -> Decimal | None:
+    """The number of a quantity, None for another text; documents hold the same few again and again."""
+    match = _QUANTITY.match(text.strip())
+    if not match:
+        return None
     number, exponent, suffix = match.groups()
     return Decimal(number + (exponent or "")) * _SUFFIXES[suffix or ""]
 
