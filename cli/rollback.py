@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from interlock.cli.stackfile import KEY, read_stack, read_yaml
+from interlock.cli.stackfile import KEY, cluster_data, read_stack
 from interlock.infra.errors import ConfigError, Problem
 
 LOOKED = 50
@@ -28,7 +28,7 @@ def run(options: Namespace) -> int:
     """Put a server back as it stood in the last good update of its stack, in the stack's file, and deploy it."""
     path = Path(f"Pulumi.{options.stack}.yaml")
     read_stack(options.stack, None)
-    now = _block(_stated(read_yaml(path)), options.server)
+    now = _block(cluster_data(path), options.server)
     if now is None:
         raise ConfigError([Problem("SERVER", f"{options.server!r} is not a server of this stack", path.name)])
     good = next((each for each in earlier(history(options.stack), options.server) if each[1] != now), None)
@@ -104,11 +104,6 @@ def _node(root: Any, server: str) -> yaml.MappingNode:
 def _child(node: Any, key: str) -> Any:
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
     return next((value for name, value in pairs if isinstance(name, yaml.ScalarNode) and name.value == key), None)
-
-
-def _stated(data: Any) -> Any:
-    """The value of ``interlock:cluster`` in a stack's file, as it is written."""
-    return (data.get("config") or {}).get(KEY) if isinstance(data, Mapping) else None
 
 
 def _block(stated: Any, server: str) -> dict[str, Any] | None:

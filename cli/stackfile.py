@@ -46,7 +46,7 @@ def read_stack(stack: str | None, file: Path | None, folder: Path | None = None)
     path = file or folder / f"Pulumi.{stack}.yaml"
     if stack is not None and not path.exists():
         raise ConfigError([Problem("--stack", f"{stack!r} does not exist: there is no {path.name} here; {_known_stacks(folder, stack)}")])
-    return StackFile(stack or _stack_name(path), path.name, read_cluster(_cluster(path), path.parent, path.name))
+    return StackFile(stack or _stack_name(path), path.name, read_cluster(cluster_data(path), path.parent, path.name))
 
 
 def _stack_name(path: Path) -> str:
@@ -62,7 +62,8 @@ def _known_stacks(folder: Path, wanted: str) -> str:
     return f"did you mean {near[0]}?" if near else f"stacks here: {', '.join(names)}"
 
 
-def _cluster(path: Path) -> Any:
+def cluster_data(path: Path) -> Any:
+    """What a person wrote as the configuration in the file of a stack, or in any other. Raises ConfigError."""
     data = read_yaml(path)
     if not isinstance(data, dict):
         raise ConfigError([Problem("", "is empty" if data is None else f"holds {type(data).__name__}, not a mapping", path.name)])

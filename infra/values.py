@@ -1,6 +1,7 @@
 """Units, quantities and versions: Kubernetes quantities to plain numbers and back, sizes in bytes, durations in seconds, releases."""
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
@@ -91,6 +92,12 @@ def seconds(text: str | int | float) -> float:
         raise ValueError(f"{text!r} is not a duration such as 600s, 10m or 1h30m")
     hours, minutes, secs, millis = match.groups()
     return int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(secs or 0) + int(millis or 0) / 1000
+
+
+def some(names: Iterable[str], most: int = 3) -> str:
+    """The first names of a list, and how many more there are."""
+    listed = list(names)
+    return ", ".join(listed[:most]) + (f", and {len(listed) - most} more" if len(listed) > most else "")
 
 
 def plural(count: float, noun: str) -> str:

@@ -1,6 +1,6 @@
 """Reads a stack's configuration with the config.json files that it names, for the program and the command alike. Needs no Pulumi."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from interlock.infra.config import ClusterConfig, load
@@ -31,13 +31,26 @@ def with_model_configs(data: object, folder: Path, source: str) -> object:
     return {**data, "servers": read}
 
 
-def _server(server: object, path: str, folder: Path, source: str, problems: list[Problem]) -> object:
+def named_files(data: object) -> Iterator[str]:
+    """The files that a configuration names, as ``with_model_configs`` reads them: paths from the folder of its own file."""
+    servers = data.get("servers") if isinstance(data, Mapping) else None
+    for server in servers if isinstance(servers, list) else ():
+        if named := _named(server):
+            yield named
+
+
+def _named(server: object) -> str | None:
     model = server.get("model") if isinstance(server, Mapping) else None
     named = model.get("config") if isinstance(model, Mapping) else None
-    if not isinstance(server, Mapping) or not isinstance(model, Mapping) or not isinstance(named, str):
+    return named if isinstance(named, str) else None
+
+
+def _server(server: object, path: str, folder: Path, source: str, problems: list[Problem]) -> object:
+    named = _named(server)
+    if named is None or not isinstance(server, Mapping):
         return server
     try:
-        return {**server, "model": {**model, "config": read_config(folder / named)}}
+        return {**server, "model": {**server["model"], "config": read_config(folder / named)}}
     except ValueError as error:
         problems.append(Problem(path, f"{named!r} {error}", source))
         return server

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from interlock.infra.manifests.placed import Manifest
+from interlock.infra.manifests.placed import Manifest, identity
 from interlock.infra.naming import label
 from interlock.infra.values import is_quantity, quantity
 from interlock.stacks.api import Reader, RefusedError
@@ -54,7 +54,7 @@ class _Look:
             if error.status != 404:
                 self.unread[_named(wanted)] = str(error)
         if live:
-            self.found[_key(wanted)] = _cut(live, wanted)
+            self.found[identity(wanted)] = _cut(live, wanted)
 
     def others(self, version: str, kind: str, namespace: str | None) -> None:
         """The stack's objects of a kind that are not wanted any more; what a controller made of others is not counted."""
@@ -67,7 +67,7 @@ class _Look:
         for item in items:
             made = {"apiVersion": version, "kind": kind, **item}
             if not item["metadata"].get("ownerReferences"):
-                self.found.setdefault(_key(made), made)
+                self.found.setdefault(identity(made), made)
 
     def _collection(self, version: str, kind: str, namespace: str | None) -> str:
         """Where objects of a kind are; empty where the cluster serves none."""
@@ -81,12 +81,8 @@ class _Look:
         return self.paths[version, kind].replace("{namespace}", namespace or "default")
 
 
-def _key(made: Manifest) -> tuple[str, ...]:
-    return made["kind"], made["metadata"].get("namespace") or "", made["metadata"]["name"]
-
-
 def _named(made: Manifest) -> str:
-    return "/".join(part for part in _key(made) if part)
+    return "/".join(part for part in identity(made) if part)
 
 
 def _path(api: Reader, version: str, kind: str) -> str:

@@ -3,11 +3,10 @@
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any
 
-from interlock.cli.stackfile import StackFile, read_stack, read_yaml
+from interlock.cli.stackfile import StackFile, cluster_data, read_stack
 from interlock.infra.errors import ConfigError, Problem
-from interlock.infra.paths import at
+from interlock.stacks.model_files import named_files
 
 OPTION = "--against"
 
@@ -30,13 +29,13 @@ def stack_at(revision: str, file: Path) -> StackFile | None:
         copy = Path(made, "a", "b", "c", "d", file.name)  # a config.json may lie some folders up
         copy.parent.mkdir(parents=True)
         copy.write_bytes(text)
-        for named in _named(copy):
-            content = _shown(folder, commit, named)
-            target = (copy.parent / named).resolve()
-            if content is not None and target.is_relative_to(Path(made).resolve()):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content)
         try:
+            for named in named_files(cluster_data(copy)):
+                content = _shown(folder, commit, named)
+                target = (copy.parent / named).resolve()
+                if content is not None and target.is_relative_to(Path(made).resolve()):
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(content)
             return read_stack(None, copy)
         except ConfigError as error:
             raise ConfigError([Problem(each.path, each.message, f"{file.name} at {revision}") for each in error.problems]) from None
@@ -44,22 +43,6 @@ def stack_at(revision: str, file: Path) -> StackFile | None:
 
 def _unknown(revision: str) -> str:
     return f"{revision!r} is not a revision of this repository: name a commit, a branch or a tag; a shallow clone has few of them"
-
-
-def _named(path: Path) -> list[str]:
-    """The files that a stack's file names, relative to its folder."""
-    data: Any = read_yaml(path)
-    for key in ("config", "interlock:cluster"):
-        data = data.get(key, data) if isinstance(data, dict) else {}
-    servers = data.get("servers") if isinstance(data, dict) else None
-    found = []
-    for server in servers if isinstance(servers, list) else ():
-        try:
-            named = at(server, "model.config")
-        except (LookupError, TypeError, AttributeError):
-            continue
-        found += [named] if isinstance(named, str) and not named.startswith("/") else []
-    return found
 
 
 def _shown(folder: Path, commit: str, name: str) -> bytes | None:

@@ -1,7 +1,7 @@
 """What a change does, as text for a terminal, Markdown for a pull request, and JSON for programs."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -9,10 +9,11 @@ from interlock.cli.report.reviews import cell
 from interlock.cli.show import span
 from interlock.infra.manifests.differences import ObjectChange, What
 from interlock.infra.preview.changes import Cards, Changes, Restart, ServerChange
-from interlock.infra.values import plural
+from interlock.infra.values import plural, some
 
 MOST_FIELDS = 12
 """Fields of one object that are shown; the JSON has all."""
+MOST_NAMES = 8
 MOST_CHARACTERS = 60_000
 """Of a comment in a pull request."""
 
@@ -37,12 +38,8 @@ def headline(made: Changes, stack: str, against: str) -> str:
         return f"stack {stack} against {against}: nothing changes"
     counts = [f"{count} {what}" for what in What if (count := sum(each.what is what for each in made.objects))]
     restarted = [each.name for each in made.servers if each.restart]
-    told = f"; {plural(len(restarted), 'server')} restarted ({_some(restarted)})" if restarted else "; no server restarted"
+    told = f"; {plural(len(restarted), 'server')} restarted ({some(restarted, MOST_NAMES)})" if restarted else "; no server restarted"
     return f"stack {stack} against {against}: objects: {', '.join(counts) or 'none'}{told}"
-
-
-def _some(names: Sequence[str], most: int = 8) -> str:
-    return ", ".join(names[:most]) + (f", and {len(names) - most} more" if len(names) > most else "")
 
 
 def text(made: Changes, stack: str, against: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from interlock.cli.report.model import NOT_JUDGED, Located, Result
+from interlock.infra.values import some
 
 
 def text(result: Result) -> str:
@@ -20,8 +21,7 @@ def text(result: Result) -> str:
             lines += [f"  {first.line}:{first.column}  {line}" if head else f"    {line}" for head, line in _lines(first)]
             if others:
                 places = [f"{each.finding.subject.file}:{each.line}" for each in others]
-                more = f", and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
-                lines.append(f"      also: {', '.join(places[:_MOST_PLACES])}{more}")
+                lines.append(f"      also: {some(places, _MOST_PLACES)}")
         lines.append("")
     lines += [f"skipped: {skipped}" for skipped in result.skipped]
     return "\n".join([*lines, result.summary(), ""])

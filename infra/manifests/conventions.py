@@ -8,6 +8,7 @@ from typing import Any
 from interlock.infra.config.cluster import ClusterConfig
 from interlock.infra.config.conventions import Conventions
 from interlock.infra.manifests.placed import Draft, Source
+from interlock.infra.manifests.templates import templates
 from interlock.infra.paths import child_path
 
 FIELD = "conventions"
@@ -26,7 +27,8 @@ def with_conventions(config: ClusterConfig, draft: Draft) -> Draft:
     made, sources = copy.deepcopy(draft.manifest), dict(draft.sources)
     for name in ("labels", "annotations"):
         _add(made["metadata"], getattr(wanted, name), name, "metadata", sources)
-    for path, template in _templates(made):
+    for path, template in templates(made):
+        template.setdefault("metadata", {})
         if kind != "Job":  # its template never changes
             _add(template["metadata"], wanted.labels, "labels", f"{path}.metadata", sources)
         for place, container in _containers(template["spec"], f"{path}.spec"):
@@ -55,19 +57,6 @@ def _add(metadata: dict[str, Any], given: Mapping[str, str], name: str, path: st
     if added:
         metadata[name] = {**own, **added}
         sources |= {child_path(f"{path}.{name}", key): Source(child_path(f"{FIELD}.{name}", key)) for key in added}
-
-
-def _templates(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """(path, pod template) of everything in ``node`` that makes pods."""
-    for key, value in node.items() if isinstance(node, dict) else ():
-        place = child_path(path, key)
-        if key.endswith(("template", "Template")) and isinstance(value, dict) and "containers" in value.get("spec", {}):
-            value.setdefault("metadata", {})
-            yield place, value
-        else:
-            yield from _templates(value, place)
-    for at, value in enumerate(node if isinstance(node, list) else ()):
-        yield from _templates(value, f"{path}[{at}]")
 
 
 def _containers(spec: Mapping[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from interlock.infra.manifests.placed import Manifest
+from interlock.infra.manifests.placed import Manifest, identity
 from interlock.infra.paths import child_path, within
 
 
@@ -72,21 +72,18 @@ def differences(before: Sequence[Manifest], after: Sequence[Manifest]) -> list[O
     found = []
     for key in sorted({*old, *new}):
         if key not in old or key not in new:
-            found.append(ObjectChange(*_shown(old.get(key) or new[key]), What.ADDED if key in new else What.REMOVED))
+            found.append(_object(old.get(key) or new[key], What.ADDED if key in new else What.REMOVED))
         elif fields := tuple(_fields(old[key], new[key], "")):
             found.append(_changed(old[key], new[key], fields))
     return found
 
 
 def _key(made: Manifest) -> tuple[str, str, str, str]:
-    meta = made["metadata"]
-    group = made["apiVersion"].rpartition("/")[0]
-    return made["kind"], meta.get("namespace") or "", meta["name"], group
+    return *identity(made), made["apiVersion"].rpartition("/")[0]
 
 
-def _shown(made: Manifest) -> tuple[str, str, str, str]:
-    kind, namespace, name, _ = _key(made)
-    return made["apiVersion"], kind, namespace, name
+def _object(made: Manifest, what: What, fields: tuple[Field, ...] = (), *, restarts: bool = False) -> ObjectChange:
+    return ObjectChange(made["apiVersion"], *identity(made), what, fields, restarts)
 
 
 def _changed(before: Manifest, after: Manifest, fields: tuple[Field, ...]) -> ObjectChange:
@@ -96,7 +93,7 @@ def _changed(before: Manifest, after: Manifest, fields: tuple[Field, ...]) -> Ob
     template = TEMPLATES.get(kind)
     restarts = replaced or (template is not None and any(within(field.path, template) for field in fields))
     said = tuple(_safe(field, kind) for field in fields)
-    return ObjectChange(*_shown(after), What.REPLACED if replaced else What.CHANGED, said, restarts and template is not None)
+    return _object(after, What.REPLACED if replaced else What.CHANGED, said, restarts=restarts and template is not None)
 
 
 def _safe(field: Field, kind: str) -> Field:

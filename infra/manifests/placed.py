@@ -11,6 +11,11 @@ Manifest = dict[str, Any]
 """A Kubernetes object as plain camelCase data."""
 
 
+def identity(made: Manifest) -> tuple[str, str, str]:
+    """(kind, namespace or nothing, name) of an object."""
+    return made["kind"], made["metadata"].get("namespace") or "", made["metadata"]["name"]
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """The config field that a value follows from."""

@@ -3,18 +3,19 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from interlock.infra.manifests.placed import Manifest
+from interlock.infra.manifests.placed import Manifest, identity
+from interlock.infra.manifests.templates import templates
 
 
 def references(objects: Iterable[Manifest]) -> Iterator[tuple[str, str, str, str]]:
     """(kind, namespace, name, named by) of everything that an object names and another party makes."""
     listed = list(objects)
-    made = {(each["kind"], each["metadata"].get("namespace") or "", each["metadata"]["name"]) for each in listed}
+    made = set(map(identity, listed))
     for each in listed:
-        space, by = each["metadata"].get("namespace") or "", f"{each['kind']}/{each['metadata']['name']}"
+        own, space, called = identity(each)
         for kind, namespace, name in dict.fromkeys(_named(each, space)):
             if name and (kind, namespace, name) not in made:
-                yield kind, namespace, name, by
+                yield kind, namespace, name, f"{own}/{called}"
 
 
 def _named(each: Manifest, space: str) -> Iterator[tuple[str, str, str]]:
@@ -54,7 +55,4 @@ def _of_pod(pod: Mapping[str, Any], space: str) -> Iterator[tuple[str, str, str]
 
 def pods_of(made: Manifest) -> Iterator[Mapping[str, Any]]:
     """The pod specs that an object describes."""
-    spec = made.get("spec") or {}
-    group = spec.get("leaderWorkerTemplate") or {}
-    templates = [spec.get("template"), group.get("leaderTemplate"), group.get("workerTemplate")]
-    yield from (each["spec"] for each in templates if isinstance(each, Mapping) and isinstance(each.get("spec"), Mapping))
+    return (template["spec"] for _, template in templates(made))

@@ -105,7 +105,9 @@ def changes(
     old = before.plan
     objects = differences(before.objects, [each.manifest for each in after.objects.drafts if not (unread and unread(each.manifest))])
     if old is None and before.objects:
-        return Changes(tuple(objects), tuple(_restarted(after.plan, objects)), (), (), (), ())
+        # Of what was there only the objects are known.
+        restarted = [ServerChange(name, What.CHANGED, {}, {}, each) for name, each in _restarts(after.plan, objects).items()]
+        return Changes(tuple(objects), tuple(restarted), (), (), (), ())
     found = {_said(each): each for each in old.findings if not each.waiver} if old else {}
     said = {_said(each): each for each in after.plan.findings if not each.waiver}
     return Changes(
@@ -125,25 +127,23 @@ def _said(finding: Finding) -> tuple[str, str, str, str]:
 
 def _servers(old: ClusterPlan | None, new: ClusterPlan, objects: list[ObjectChange]) -> Iterator[ServerChange]:
     before, after = ({each.name: each for each in plan.servers} if plan else {} for plan in (old, new))
-    restarted = {(each.kind, each.namespace, each.name): each for each in objects if each.restarts}
+    restarted = _restarts(new, objects)
     for name in dict.fromkeys((*before, *after)):
         was, now = before.get(name), after.get(name)
         if was is None or now is None:
             what = What.REMOVED if now is None else What.ADDED
             yield ServerChange(name, what, told(was) if was else {}, told(now) if now else {})
             continue
-        rolled = restarted.get((now.workload[1], now.namespace, name))
-        change = ServerChange(name, What.CHANGED, told(was), told(now), _restart(now, rolled) if rolled else None)
+        change = ServerChange(name, What.CHANGED, told(was), told(now), restarted.get(name))
         if change.rows or change.restart:
             yield change
 
 
-def _restarted(plan: ClusterPlan, objects: list[ObjectChange]) -> Iterator[ServerChange]:
-    """The servers whose pods are replaced, where no plan is known that they followed from."""
-    restarted = {(each.kind, each.namespace, each.name): each for each in objects if each.restarts}
-    for server in plan.servers:
-        if rolled := restarted.get((server.workload[1], server.namespace, server.name)):
-            yield ServerChange(server.name, What.CHANGED, {}, {}, _restart(server, rolled))
+def _restarts(plan: ClusterPlan, objects: list[ObjectChange]) -> dict[str, Restart]:
+    """The servers whose pods are replaced, by name."""
+    rolled = {(each.kind, each.namespace, each.name): each for each in objects if each.restarts}
+    found = ((server, rolled.get((server.workload[1], server.namespace, server.name))) for server in plan.servers)
+    return {server.name: _restart(server, change) for server, change in found if change}
 
 
 def _restart(server: PlannedServer, rolled: ObjectChange) -> Restart:

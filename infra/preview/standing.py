@@ -4,7 +4,7 @@ Pods are taken from the objects as they are rendered, so that patches and what o
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from interlock.infra.manifests.references import pods_of, references
 from interlock.infra.naming import label
 from interlock.infra.plan.types import ClusterPlan, PlannedPool, PlannedServer
 from interlock.infra.rules.findings import Finding, Severity, Subject
-from interlock.infra.values import plural, quantity
+from interlock.infra.values import plural, quantity, some
 
 OURS = "existing"
 """Backend of pools whose nodes must be there; the others make theirs when pods wait."""
@@ -156,7 +156,7 @@ def _pool(plan: ClusterPlan, pool: PlannedPool, objects: Sequence[Manifest], sta
         if barred:
             first = next(iter(barred))
             summary = (
-                f"{plural(len(barred), 'node')} of pool {pool.name} ({_some(barred)}) bar the pods of {server.name}: taint {barred[first]}"
+                f"{plural(len(barred), 'node')} of pool {pool.name} ({some(barred)}) bar the pods of {server.name}: taint {barred[first]}"
             )
             yield _finding("CLU-004", path, summary, f"add it to taints of pool {pool.name}, or remove it from the nodes")
             usable = [node for node in usable if node.name not in barred]
@@ -171,7 +171,7 @@ def _count(pool: PlannedPool, path: str, mine: Sequence[NodeState]) -> Iterator[
         yield _finding("CLU-002", f"{path}.nodes", summary, "label the nodes that belong to it, or set nodes to what is there", severity)
     away = {node.name: "not ready" if not node.ready else "cordoned" for node in mine if node.cordoned or not node.ready}
     if away:
-        summary = f"{plural(len(away), 'node')} of pool {pool.name} take no pods: {_some(f'{name} is {why}' for name, why in away.items())}"
+        summary = f"{plural(len(away), 'node')} of pool {pool.name} take no pods: {some(f'{name} is {why}' for name, why in away.items())}"
         yield _finding("CLU-010", path, summary, "uncordon or mend them (kubectl describe node)", Severity.WARNING)
 
 
@@ -180,13 +180,13 @@ def _cards(pool: PlannedPool, path: str, mine: Sequence[NodeState]) -> Iterator[
     wrong = {name: product for name, product in products.items() if _other(product, pool.gpu)}
     if wrong:
         first = next(iter(wrong.values()))
-        summary = f"pool {pool.name} states {pool.gpu}, and {plural(len(wrong), 'node')} ({_some(wrong)}) have {first}"
+        summary = f"pool {pool.name} states {pool.gpu}, and {plural(len(wrong), 'node')} ({some(wrong)}) have {first}"
         yield _finding("CLU-006", f"{path}.gpu", summary, "state the card that is there, or label other nodes for the pool")
     if pool.allocation != "device-plugin":
         return
     short = {node.name: units for node in mine if (units := _units(node, pool.resource)) < pool.units_per_node}
     if short:
-        least, which = min(short.values()), f"{plural(len(short), 'node')} of pool {pool.name} ({_some(short)})"
+        least, which = min(short.values()), f"{plural(len(short), 'node')} of pool {pool.name} ({some(short)})"
         summary = f"{which} offer {least} {pool.resource}, planned are {pool.units_per_node}"
         remedy = "look at the device plugin there (its pods, its config, the driver)" if least == 0 else "state what the nodes offer"
         yield _finding("CLU-003", f"{path}.gpus_per_node", summary, remedy)
@@ -239,11 +239,6 @@ def _room(plan: ClusterPlan, pool: PlannedPool, path: str, usable: Sequence[Node
         free_now = f"{plural(units, 'unit')} of {pool.resource} are free"
         summary = f"{plural(left, 'pod')} of pool {pool.name} find no node: {free_now}, {pool.asked} are asked for{whose}"
         yield _finding("CLU-005", path, summary, "free nodes, add some, or plan fewer replicas")
-
-
-def _some(names: Iterable[str], most: int = 3) -> str:
-    listed = list(names)
-    return ", ".join(listed[:most]) + (f", and {len(listed) - most} more" if len(listed) > most else "")
 
 
 def own(pod: Mapping[str, Any], stack: str) -> bool:
