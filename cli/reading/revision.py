@@ -31,14 +31,20 @@ def stack_at(revision: str, file: Path) -> StackFile | None:
         copy.write_bytes(text)
         try:
             for named in named_files(cluster_data(copy)):
-                content = _shown(folder, commit, named)
-                target = (copy.parent / named).resolve()
-                if content is not None and target.is_relative_to(Path(made).resolve()):
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_bytes(content)
+                _copied(folder, commit, named, copy.parent, Path(made).resolve())
             return read_stack(None, copy)
         except ConfigError as error:
             raise ConfigError([Problem(each.path, each.message, f"{file.name} at {revision}") for each in error.problems]) from None
+
+
+def _copied(folder: Path, commit: str, named: str, to: Path, inside: Path) -> None:
+    """The file of that name, or the config.json of a folder of that name, as ``read_config`` takes them; nothing outside of ``inside``."""
+    for name in (f"{named}/config.json", named):
+        content, target = _shown(folder, commit, name), (to / name).resolve()
+        if content is not None and target.is_relative_to(inside):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+            return
 
 
 def _unknown(revision: str) -> str:

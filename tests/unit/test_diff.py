@@ -177,6 +177,19 @@ def test_a_refused_change_ends_with_1_and_names_what_it_brings(repository: Path)
     assert "findings that it brings:\n  GPU-001 error" in done.stdout
 
 
+@pytest.mark.parametrize("named", ["shapes", "shapes/config.json"])
+def test_a_config_of_a_model_is_read_as_it_was_named_as_a_file_or_as_its_folder(repository: Path, named: str) -> None:
+    shapes = {"hidden_size": 3584, "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 152064}
+    config = {"architectures": ["Qwen2ForCausalLM"], "intermediate_size": 18944, "max_position_embeddings": 32768, **shapes}
+    (repository / "shapes").mkdir()
+    (repository / "shapes" / "config.json").write_text(json.dumps(config))
+    edit(repository, "id: Qwen/Qwen2.5-7B-Instruct", f"id: Qwen/Qwen2.5-7B-Instruct\n          config: {named}")
+    for words in (["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "shapes"]):
+        subprocess.run(["git", *words], check=True, capture_output=True)
+    done = diff("--stack", "prod")
+    assert (done.stderr, done.stdout, done.exit_code) == ("", "stack prod against HEAD: nothing changes\n", 0)
+
+
 def test_a_stack_that_was_not_there_is_new(repository: Path) -> None:
     (repository / "Pulumi.next.yaml").write_text((repository / "Pulumi.prod.yaml").read_text())
     done = diff("--stack", "next")
